@@ -1,0 +1,1 @@
+"""The methods that KRDA is compared with, each behind the contract of ``krda.adaptation``."""

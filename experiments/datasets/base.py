@@ -1,0 +1,131 @@
+"""What a data set gives to the benchmark: named tasks with their target labels locked away."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class LockedLabels:
+    """Target labels that no adaptation method can reach.
+
+    The labels are no attribute and no item; the one way to them is :func:`unlock`, which only the
+    protocol calls: to score predictions, and for the reference method 'Target only'. A task hands
+    methods plain arrays and never this object.
+    """
+
+    __slots__ = ("__labels",)
+
+    def __init__(self, labels: NDArray[Any]) -> None:
+        self.__labels = np.array(labels, copy=True)
+        self.__labels.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.__labels)
+
+    def __repr__(self) -> str:
+        return f"LockedLabels({len(self)} labels)"
+
+
+def unlock(labels: LockedLabels) -> NDArray[Any]:
+    """Open target labels: for scoring and for 'Target only', nowhere else.
+
+    Parameters
+    ----------
+    labels : LockedLabels
+
+    Returns
+    -------
+    y : ndarray of shape (n,), read-only
+    """
+    return labels._LockedLabels__labels  # type: ignore[attr-defined, no-any-return]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One transfer task.
+
+    Attributes
+    ----------
+    dataset, name : str
+        Together the task's name in the benchmark: ``moons`` and ``40``, ``amazon`` and ``B-D``.
+    Xs : ndarray of shape (n_source, d)
+        Source rows.
+    ys : ndarray of shape (n_source,)
+        Source labels.
+    Xt : ndarray of shape (n_target, d)
+        Target rows for training.
+    yt : LockedLabels of length n_target
+        Their labels: for 'Target only' alone.
+    X_test : ndarray of shape (n_test, d)
+        Target rows that no method sees in training.
+    y_test : LockedLabels of length n_test
+        Their labels: for scoring alone.
+    """
+
+    dataset: str
+    name: str
+    Xs: NDArray[np.float64]
+    ys: NDArray[Any]
+    Xt: NDArray[np.float64]
+    yt: LockedLabels
+    X_test: NDArray[np.float64]
+    y_test: LockedLabels
+
+    def __post_init__(self) -> None:
+        pairs = {
+            "source rows and labels": (len(self.Xs), len(self.ys)),
+            "target rows and labels": (len(self.Xt), len(self.yt)),
+            "test rows and labels": (len(self.X_test), len(self.y_test)),
+            "source and target columns": (self.Xs.shape[1], self.Xt.shape[1]),
+            "source and test columns": (self.Xs.shape[1], self.X_test.shape[1]),
+        }
+        for what, (left, right) in pairs.items():
+            if left != right:
+                raise ValueError(f"{self.label}: {what} must agree, got {left} and {right}.")
+
+    @property
+    def label(self) -> str:
+        """The task's full name, ``moons/40``."""
+        return f"{self.dataset}/{self.name}"
+
+    @property
+    def sha256(self) -> str:
+        """Checksum over every number of the task, rows and labels."""
+        digest = hashlib.sha256()
+        for array in (
+            self.Xs, self.ys, self.Xt, unlock(self.yt), self.X_test, unlock(self.y_test),
+        ):  # fmt: skip
+            contiguous = np.ascontiguousarray(array)
+            digest.update(f"{contiguous.dtype.str}{contiguous.shape}".encode())
+            digest.update(contiguous.tobytes())
+        return digest.hexdigest()
+
+
+class Dataset(Protocol):
+    """A named family of tasks; what a dataset config instantiates.
+
+    ``task_names`` lists the tasks without loading anything; ``task`` loads or draws one.
+    """
+
+    name: str
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """Names of all tasks, in the order of the tables."""
+        ...
+
+    def task(self, name: str) -> Task:
+        """Load or draw one task."""
+        ...
+
+
+def iterate_tasks(dataset: Dataset) -> Iterator[Task]:
+    """Yield every task of a data set, in the order of ``task_names``."""
+    for name in dataset.task_names:
+        yield dataset.task(name)

@@ -1,0 +1,1 @@
+"""Knothe-Rosenblatt Domain Adaptation."""

@@ -1,0 +1,262 @@
+"""The contract of every domain-adaptation method: ``fit(Xs, ys, Xt)`` and ``predict(X)``.
+
+Two classes hold what all methods share, so that input is checked in one place:
+
+- :class:`DomainAdaptationClassifier` checks the source and the target rows and names what is wrong.
+- :class:`AlignedClassifier` adds the usual second half of a shallow method: an ordinary classifier
+  trained on the source rows after they were aligned with the target.
+
+No signature here has room for target labels; that is the label firewall of the benchmark.
+"""
+
+from __future__ import annotations
+
+import numbers
+from abc import ABCMeta, abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.svm import SVC
+from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+FloatArray = NDArray[np.float64]
+
+
+class AlignedSource(NamedTuple):
+    """Source rows as the final classifier is to see them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_source, n_aligned_features)
+    sample_weight : ndarray of shape (n_source,) or None
+        Importance of each source row; None where all count the same.
+    """
+
+    X: FloatArray
+    sample_weight: FloatArray | None = None
+
+
+class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """A classifier for a target domain without labels, learnt with a labelled source domain.
+
+    Subclasses implement ``fit(Xs, ys, Xt)`` and ``predict(X)``; they call
+    :meth:`_validate_domains` first in the one and :meth:`_validate_target` first in the other.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels seen in ``ys``, sorted.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where ``Xs`` is a data frame whose column names are all strings.
+    """
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    @abstractmethod
+    def fit(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike) -> Self:
+        """Fit to labelled source rows and unlabelled target rows."""
+
+    @abstractmethod
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the labels of target rows."""
+
+    def _validate_domains(
+        self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike
+    ) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+        """Check the training input and set the attributes that describe it.
+
+        Parameters
+        ----------
+        Xs : array-like of shape (n_source, n_features)
+        ys : array-like of shape (n_source,)
+        Xt : array-like of shape (n_target, n_features)
+
+        Returns
+        -------
+        Xs : ndarray of shape (n_source, n_features), float64
+        ys : ndarray of shape (n_source,), as given
+        Xt : ndarray of shape (n_target, n_features), float64
+
+        Raises
+        ------
+        ValueError
+            Not numeric, NaN or infinite values, fewer than two rows in a domain, columns that
+            differ between the domains (number, names or order), labels that are missing, not of
+            classification type, of another length than ``Xs``, or of fewer than two classes.
+        TypeError
+            Sparse input.
+        """
+        source = validate_data(
+            self, Xs, dtype=np.float64, input_name="Xs", ensure_min_samples=2, reset=True
+        )
+        labels = column_or_1d(
+            check_array(ys, ensure_2d=False, dtype=None, input_name="ys"), warn=True
+        )
+        check_consistent_length(source, labels)
+        check_classification_targets(labels)
+        classes = np.unique(labels)
+        if len(classes) < 2:
+            raise ValueError(
+                f"ys has one class only ({classes[0]!r}); a classifier needs at least two. "
+                "Check that ys holds the source labels and was not filtered."
+            )
+        target = self._check_target(Xt, name="Xt", min_rows=2)
+        self.classes_ = classes
+        return source, labels, target
+
+    def _validate_target(self, X: ArrayLike) -> FloatArray:
+        """Check rows to be predicted: fitted method, same columns, finite numbers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features), float64
+        """
+        check_is_fitted(self)
+        return self._check_target(X, name="X", min_rows=1)
+
+    def _check_target(self, X: ArrayLike, *, name: str, min_rows: int) -> FloatArray:
+        n_features = getattr(X, "shape", (0,))[-1] if np.ndim(X) == 2 else None
+        if n_features is not None and n_features != self.n_features_in_:
+            raise ValueError(
+                f"{name} has {n_features} columns, but Xs has {self.n_features_in_}. Source and "
+                "target must have the same features in the same order."
+            )
+        return validate_data(  # type: ignore[no-any-return]
+            self, X, dtype=np.float64, input_name=name, ensure_min_samples=min_rows, reset=False
+        )
+
+
+class AlignedClassifier(DomainAdaptationClassifier):
+    """Align the source with the target, then train an ordinary classifier on the aligned rows.
+
+    Subclasses take ``classifier`` in ``__init__`` and implement :meth:`_align`; those whose
+    classifier sees target rows in another space also override :meth:`_map_target`.
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        The classifier fitted on the aligned source.
+    """
+
+    classifier: Any
+    classifier_: Any
+
+    @abstractmethod
+    def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
+        """Learn the alignment from checked input and return the aligned source rows."""
+
+    def _map_target(self, X: FloatArray) -> FloatArray:
+        """Map checked target rows to where the classifier was trained; by default as they are."""
+        return X
+
+    def fit(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike) -> Self:
+        """Fit to labelled source rows and unlabelled target rows.
+
+        Parameters
+        ----------
+        Xs : array-like of shape (n_source, n_features)
+            Source rows.
+        ys : array-like of shape (n_source,)
+            Source labels, of any kind that scikit-learn classifiers take.
+        Xt : array-like of shape (n_target, n_features)
+            Target rows, same columns.
+
+        Returns
+        -------
+        self : object
+            The fitted method.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Input that cannot be worked with; the message says which, and what is expected.
+        """
+        source, labels, target = self._validate_domains(Xs, ys, Xt)
+        classifier = SVC() if self.classifier is None else clone(self.classifier)
+        aligned = self._align(source, labels, target)
+        require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
+        if aligned.sample_weight is None:
+            self.classifier_ = classifier.fit(aligned.X, labels)
+        elif has_fit_parameter(classifier, "sample_weight"):
+            self.classifier_ = classifier.fit(
+                aligned.X, labels, sample_weight=aligned.sample_weight
+            )
+        else:
+            raise ValueError(
+                f"{type(self).__name__} weights the source rows, but "
+                f"{type(classifier).__name__}.fit takes no sample_weight. Choose a classifier "
+                "that does, such as sklearn.svm.SVC."
+            )
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the labels of target rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+            Labels out of ``classes_``.
+        """
+        rows = self._validate_target(X)
+        mapped = self._map_target(rows)
+        require_finite(mapped, f"{type(self).__name__}: the mapped target")
+        return self.classifier_.predict(mapped)  # type: ignore[no-any-return]
+
+
+def require_finite(values: FloatArray, what: str) -> None:
+    """Raise where computed rows are not finite: a silent NaN must not reach a classifier.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_features)
+    what : str
+        What the values are, for the message.
+
+    Raises
+    ------
+    FloatingPointError
+        With the number of rows concerned and the first of them.
+    """
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any():
+        raise FloatingPointError(
+            f"{what} holds NaN or infinity in {int(bad.sum())} of {len(values)} rows (first: row "
+            f"{int(np.flatnonzero(bad)[0])}). The input was finite, so the method itself failed "
+            "numerically; look for columns that are constant or nearly so."
+        )
+
+
+def seed_from(random_state: Any) -> int:
+    """Draw one integer seed from a scikit-learn ``random_state``.
+
+    Parameters
+    ----------
+    random_state : None, int or numpy.random.RandomState
+
+    Returns
+    -------
+    seed : int
+        In [0, 2**31). An integer is returned as it is, so that it can be quoted in a report.
+    """
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state) % 2**31
+    return int(check_random_state(random_state).randint(2**31 - 1))

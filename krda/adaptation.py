@@ -97,9 +97,9 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         TypeError
             Sparse input.
         """
-        source = validate_data(
-            self, Xs, dtype=np.float64, input_name="Xs", ensure_min_samples=2, reset=True
-        )
+        source = check_array(Xs, dtype=np.float64, input_name="Xs", ensure_min_samples=2)
+        # Column number and names; the values were checked above, under the right name.
+        validate_data(self, Xs, reset=True, skip_check_array=True)
         labels = column_or_1d(
             check_array(ys, ensure_2d=False, dtype=None, input_name="ys"), warn=True
         )
@@ -130,15 +130,14 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         return self._check_target(X, name="X", min_rows=1)
 
     def _check_target(self, X: ArrayLike, *, name: str, min_rows: int) -> FloatArray:
-        n_features = getattr(X, "shape", (0,))[-1] if np.ndim(X) == 2 else None
-        if n_features is not None and n_features != self.n_features_in_:
+        rows = check_array(X, dtype=np.float64, input_name=name, ensure_min_samples=min_rows)
+        if rows.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"{name} has {n_features} columns, but Xs has {self.n_features_in_}. Source and "
-                "target must have the same features in the same order."
+                f"{name} has {rows.shape[1]} columns, but Xs has {self.n_features_in_}. Source "
+                "and target must have the same features in the same order."
             )
-        return validate_data(  # type: ignore[no-any-return]
-            self, X, dtype=np.float64, input_name=name, ensure_min_samples=min_rows, reset=False
-        )
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return rows
 
 
 class AlignedClassifier(DomainAdaptationClassifier):
@@ -219,7 +218,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
         rows = self._validate_target(X)
         mapped = self._map_target(rows)
         require_finite(mapped, f"{type(self).__name__}: the mapped target")
-        return self.classifier_.predict(mapped)  # type: ignore[no-any-return]
+        return self.classifier_.predict(mapped)
 
 
 def require_finite(values: FloatArray, what: str) -> None:

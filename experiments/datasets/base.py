@@ -43,7 +43,7 @@ def unlock(labels: LockedLabels) -> NDArray[Any]:
     -------
     y : ndarray of shape (n,), read-only
     """
-    return labels._LockedLabels__labels  # type: ignore[attr-defined, no-any-return]
+    return labels._LockedLabels__labels  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

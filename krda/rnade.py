@@ -1,0 +1,327 @@
+r"""RNADE: autoregressive Gaussian mixture conditionals (paper, section 3; Uria et al. 2013).
+
+For a row ``x = (x^1, ..., x^d)`` and hidden size H,
+
+    a^1 = c,   a^{i+1} = a^i + x^i W_{.,i}                                (paper, eq. 2)
+    h^i = relu(C^i a^i)                                                    (eq. 3)
+    w^i = softmax(lin_1 h^i),  mu^i = lin_2 h^i,  sigma^i = exp(lin_3 h^i / 2)   (eqs. 4-6)
+    p(x) = prod_i sum_k w^i_k N(x^i; mu^i_k, sigma^i_k)                    (eq. 1)
+
+Several domains share ``c``, ``W`` and the rescaling ``C``; each domain and each coordinate has
+three linear layers of its own. :class:`RNADE` is the module that is trained,
+:class:`RNADEDensity` the fitted density of one domain, in float64, with the Rosenblatt transforms.
+
+One departure: ``sigma`` has a floor, ``sigma^2 = exp(lin_3 h) + sigma_floor^2``. Without it the
+likelihood of a column with point masses has no maximum. ``sigma_floor=0`` is the paper's form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from krda import mixture
+
+
+class Conditionals(NamedTuple):
+    """Parameters of the mixtures ``p^i(x^i | x^{<i})``.
+
+    Attributes
+    ----------
+    log_weights, means, stds : Tensor of shape (..., N)
+    """
+
+    log_weights: Tensor
+    means: Tensor
+    stds: Tensor
+
+
+def mixture_parameters(h: Tensor, weight: Tensor, bias: Tensor, sigma_floor: float) -> Conditionals:
+    """Apply the three linear layers of a coordinate (paper, eqs. 4-6).
+
+    Parameters
+    ----------
+    h : Tensor of shape (..., n, H)
+    weight : Tensor of shape (..., H, 3 N)
+        The layers' matrices side by side: weights, means, log-variances.
+    bias : Tensor of shape (..., 3 N)
+    sigma_floor : float
+        Lower bound of the standard deviations, approached smoothly.
+
+    Returns
+    -------
+    conditionals : Conditionals of shape (..., n, N)
+    """
+    logits, means, log_variances = (h @ weight + bias.unsqueeze(-2)).chunk(3, dim=-1)
+    stds = torch.sqrt(torch.exp(log_variances) + sigma_floor**2)
+    return Conditionals(torch.log_softmax(logits, dim=-1), means, stds)
+
+
+class RNADE(nn.Module):
+    """RNADE of several domains, and several independent replicas of it at once.
+
+    All parameters carry the replica as their first dimension, so that R models of equal shape are
+    trained by one program whose every operation is batched over them.
+
+    Parameters
+    ----------
+    n_features : int
+        Dimension d of a row.
+    n_domains : int, default=2
+    n_components : int, default=5
+        Gaussians N in each conditional.
+    hidden_size : int, default=50
+        Dimension H of the hidden state.
+    sigma_floor : float, default=0.0
+        Lower bound of every standard deviation, in the units of the rows.
+    seeds : sequence of int, default=(0,)
+        One seed a replica: its initial parameters depend on nothing else.
+
+    Attributes
+    ----------
+    c : Parameter of shape (R, H)
+    W : Parameter of shape (R, d, H)
+        Row i is the paper's column ``W_{.,i}``.
+    C : Parameter of shape (R, d)
+    head_weight : Parameter of shape (R, D, d, H, 3 N)
+    head_bias : Parameter of shape (R, D, d, 3 N)
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_domains: int = 2,
+        *,
+        n_components: int = 5,
+        hidden_size: int = 50,
+        sigma_floor: float = 0.0,
+        seeds: Sequence[int] = (0,),
+    ) -> None:
+        super().__init__()
+        self.n_features = n_features
+        self.n_domains = n_domains
+        self.n_components = n_components
+        self.hidden_size = hidden_size
+        self.sigma_floor = sigma_floor
+        self.seeds = tuple(seeds)
+        initial = [self._initial(torch.Generator().manual_seed(seed)) for seed in self.seeds]
+        for name in initial[0]:
+            setattr(self, name, nn.Parameter(torch.stack([state[name] for state in initial])))
+
+    c: Tensor
+    W: Tensor
+    C: Tensor
+    head_weight: Tensor
+    head_bias: Tensor
+
+    def _initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Draw one replica's initial parameters.
+
+        The hidden state starts at unit size whatever d is, the heads with small weights, and the
+        means' biases spread over the bulk of a standardised feature, so that the components
+        differ from the first step on. The domains start from equal heads: before training the
+        transport is the identity, and every difference between the domains is learnt from data.
+        """
+        d, hidden, n = self.n_features, self.hidden_size, self.n_components
+
+        def normal(*shape: int) -> Tensor:
+            return torch.randn(*shape, generator=generator)
+
+        bias = torch.zeros(d, 3, n)
+        bias[:, 1] = torch.special.ndtri((torch.arange(n) + 0.5) / n) + 0.1 * normal(d, n)
+        bias[:, 2] = -2.0 * math.log(max(n, 2) / 2.0)
+        weight = normal(d, hidden, 3 * n) * (0.5 / math.sqrt(hidden))
+        return {
+            "c": normal(hidden),
+            "W": normal(d, hidden) / math.sqrt(d),
+            "C": torch.ones(d),
+            "head_weight": weight.expand(self.n_domains, -1, -1, -1).clone(),
+            "head_bias": bias.reshape(d, 3 * n).expand(self.n_domains, -1, -1).clone(),
+        }
+
+    def conditionals(self, x: Tensor, domain: int) -> Conditionals:
+        """Compute the mixtures of all coordinates at once.
+
+        Parameters
+        ----------
+        x : Tensor of shape (R, n, d)
+        domain : int
+
+        Returns
+        -------
+        conditionals : Conditionals of shape (R, d, n, N)
+        """
+        increments = x.mT.unsqueeze(-1) * self.W.unsqueeze(-2)  # x^i W_{.,i}: (R, d, n, H)
+        first = self.c[:, None, None, :].expand(-1, 1, x.shape[1], -1)
+        # a^i = c + sum_{j<i} x^j W_{.,j}: a cumulative sum that starts with c and leaves out x^d.
+        a = torch.cumsum(torch.cat([first, increments[:, :-1]], dim=1), dim=1)
+        h = torch.relu(self.C[:, :, None, None] * a)
+        return mixture_parameters(
+            h, self.head_weight[:, domain], self.head_bias[:, domain], self.sigma_floor
+        )
+
+    def log_prob(self, x: Tensor, domain: int) -> Tensor:
+        """Log-density ``log p(x) = sum_i log p^i(x^i | x^{<i})`` of a domain (paper, eq. 1).
+
+        Parameters
+        ----------
+        x : Tensor of shape (R, n, d)
+        domain : int
+
+        Returns
+        -------
+        log_prob : Tensor of shape (R, n)
+        """
+        return mixture.log_prob(x.mT, *self.conditionals(x, domain)).sum(1)
+
+    def density(
+        self,
+        domain: int,
+        replica: int = 0,
+        *,
+        quantile_method: mixture.QuantileMethod = "newton",
+    ) -> RNADEDensity:
+        """Give the density of one domain and replica, detached and in float64.
+
+        Parameters
+        ----------
+        domain, replica : int
+        quantile_method : {"newton", "bisection"}, default="newton"
+
+        Returns
+        -------
+        density : RNADEDensity
+        """
+
+        def fixed(parameter: Tensor) -> Tensor:
+            return parameter[replica].detach().to("cpu", torch.float64).clone()
+
+        return RNADEDensity(
+            c=fixed(self.c),
+            W=fixed(self.W),
+            C=fixed(self.C),
+            head_weight=fixed(self.head_weight)[domain],
+            head_bias=fixed(self.head_bias)[domain],
+            sigma_floor=self.sigma_floor,
+            quantile_method=quantile_method,
+        )
+
+
+@dataclass(frozen=True)
+class RNADEDensity:
+    """The fitted density of one domain: see :class:`krda.transport.Density`.
+
+    The state ``a`` is carried from one coordinate to the next, so that each transform costs
+    O(d H N) a row and no run of the network is repeated.
+
+    Attributes
+    ----------
+    c : Tensor of shape (H,)
+    W : Tensor of shape (d, H)
+    C : Tensor of shape (d,)
+    head_weight : Tensor of shape (d, H, 3 N)
+    head_bias : Tensor of shape (d, 3 N)
+    sigma_floor : float
+    quantile_method : {"newton", "bisection"}
+        How conditionals are inverted: see :func:`krda.mixture.quantile`.
+    """
+
+    c: Tensor
+    W: Tensor
+    C: Tensor
+    head_weight: Tensor
+    head_bias: Tensor
+    sigma_floor: float
+    quantile_method: mixture.QuantileMethod = "newton"
+
+    @property
+    def n_features(self) -> int:
+        """Dimension d of a row."""
+        return len(self.W)
+
+    def _conditional(self, a: Tensor, i: int) -> Conditionals:
+        """Mixture of coordinate i (from 0) given its state a of shape (n, H)."""
+        h = torch.relu(self.C[i] * a)
+        return mixture_parameters(h, self.head_weight[i], self.head_bias[i], self.sigma_floor)
+
+    def _initial_state(self, n: int) -> Tensor:
+        return self.c.expand(n, -1)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Log-density (paper, eq. 1).
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, d), float64
+
+        Returns
+        -------
+        log_prob : Tensor of shape (n,)
+        """
+        a, total = self._initial_state(len(x)), x.new_zeros(len(x))
+        for i in range(self.n_features):
+            total = total + mixture.log_prob(x[:, i], *self._conditional(a, i))
+            a = a + x[:, i, None] * self.W[i]
+        return total
+
+    def rosenblatt(self, x: Tensor) -> Tensor:
+        """Rosenblatt transform ``u^i = F^i(x^i | x^{<i})``.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, d), float64
+
+        Returns
+        -------
+        u : Tensor of shape (n, d)
+            Independent uniforms, if x follows this density.
+        """
+        a, columns = self._initial_state(len(x)), []
+        for i in range(self.n_features):
+            log_weights, means, stds = self._conditional(a, i)
+            columns.append(mixture.cdf(x[:, i], log_weights.exp(), means, stds))
+            a = a + x[:, i, None] * self.W[i]
+        return torch.stack(columns, dim=1)
+
+    def inverse_rosenblatt(self, u: Tensor) -> Tensor:
+        """Inverse Rosenblatt transform, coordinate by coordinate: ``x^i = F^i^{-1}(u^i | x^{<i})``.
+
+        Parameters
+        ----------
+        u : Tensor of shape (n, d), float64
+            In the open interval (0, 1).
+
+        Returns
+        -------
+        x : Tensor of shape (n, d)
+        """
+        a, columns = self._initial_state(len(u)), []
+        for i in range(self.n_features):
+            log_weights, means, stds = self._conditional(a, i)
+            x_i = mixture.quantile(
+                u[:, i], log_weights.exp(), means, stds, method=self.quantile_method
+            )
+            columns.append(x_i)
+            a = a + x_i.unsqueeze(1) * self.W[i]
+        return torch.stack(columns, dim=1)
+
+    def sample(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw rows: the inverse Rosenblatt transform of independent uniforms.
+
+        Parameters
+        ----------
+        n : int
+        generator : torch.Generator
+
+        Returns
+        -------
+        x : Tensor of shape (n, d), float64
+        """
+        u = torch.rand(n, self.n_features, generator=generator, dtype=torch.float64)
+        tiny = torch.finfo(torch.float64).eps
+        return self.inverse_rosenblatt(u.clamp(tiny, 1.0 - tiny))

@@ -1,0 +1,267 @@
+"""Maximum-likelihood training of RNADE: Adam, held-out stopping, best state, divergence.
+
+Both domains are trained at once; the loss is the sum over domains of the mean negative
+log-likelihood (NLL) of their rows, so that a small domain counts as much as a large one. Part of
+each domain's rows is held out; training stops when the held-out NLL no longer falls, and the
+parameters with the lowest held-out NLL are restored. No label enters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from krda.rnade import RNADE
+
+
+class DivergenceError(ArithmeticError):
+    """Training met a non-finite loss, with the given step and with a smaller one."""
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How RNADE is trained.
+
+    Attributes
+    ----------
+    learning_rate : float
+        First step size of Adam; it decays to zero as a half cosine over ``max_epochs``.
+    max_epochs : int
+        Upper bound on passes over the data.
+    batch_size : int or None
+        Rows a step of the larger domain; the smaller one is cut into as many batches. None takes
+        all rows at once, so that an epoch is a single step.
+    validation_fraction : float
+        Share of each domain's rows that is held out, in (0, 1).
+    patience : int
+        Epochs without a lower held-out NLL after which training stops.
+    """
+
+    learning_rate: float = 1e-2
+    max_epochs: int = 500
+    batch_size: int | None = None
+    validation_fraction: float = 0.1
+    patience: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                "validation_fraction is the held-out share of the rows and must lie strictly "
+                f"between 0 and 1, got {self.validation_fraction!r}."
+            )
+        for name in ("max_epochs", "patience") + (
+            () if self.batch_size is None else ("batch_size",)
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
+
+
+@dataclass(frozen=True)
+class TrainingHistory:
+    """What happened to one replica.
+
+    Attributes
+    ----------
+    train_nll, held_out_nll : Tensor of shape (n_epochs, n_domains)
+        Mean NLL of each domain's rows, epoch by epoch: during the epoch's steps, and after it on
+        the held-out rows.
+    best_epoch : int
+        The epoch (from 0) whose parameters were kept.
+    learning_rate : float
+        The first step size, smaller than asked for after a restart.
+    diverged_at : int or None
+        The epoch of the first non-finite loss; None if there was none.
+    """
+
+    train_nll: Tensor
+    held_out_nll: Tensor
+    best_epoch: int
+    learning_rate: float
+    diverged_at: int | None = None
+
+
+def hold_out(n_rows: int, fraction: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Split row numbers at random into training and held-out rows, at least one in each.
+
+    Parameters
+    ----------
+    n_rows : int
+    fraction : float
+        Held-out share.
+    generator : torch.Generator
+
+    Returns
+    -------
+    train, held_out : Tensor of int64
+
+    Raises
+    ------
+    ValueError
+        Fewer than two rows.
+    """
+    if n_rows < 2:
+        raise ValueError(f"A density needs at least two rows a domain, got {n_rows}.")
+    n_held_out = min(max(round(fraction * n_rows), 1), n_rows - 1)
+    order = torch.randperm(n_rows, generator=generator)
+    return order[n_held_out:], order[:n_held_out]
+
+
+def fit_maximum_likelihood(
+    model: RNADE, domains: Sequence[Tensor], options: TrainingOptions
+) -> list[TrainingHistory]:
+    """Train every replica of a model in place; replicas that diverge restart with smaller steps.
+
+    Parameters
+    ----------
+    model : RNADE
+        With R replicas; its seeds also decide the held-out rows and the order of the batches.
+    domains : sequence of Tensor, each of shape (R, n_D, d)
+        Standardised rows of each domain.
+    options : TrainingOptions
+
+    Returns
+    -------
+    histories : list of TrainingHistory, one a replica
+        A replica whose ``diverged_at`` is not None failed twice; its parameters are of no use.
+    """
+    initial = {name: p.detach().clone() for name, p in model.named_parameters()}
+    histories = _train(model, domains, options, options.learning_rate)
+    diverged = [r for r, history in enumerate(histories) if history.diverged_at is not None]
+    if not diverged:
+        return histories
+    retry = RNADE(
+        model.n_features,
+        model.n_domains,
+        n_components=model.n_components,
+        hidden_size=model.hidden_size,
+        sigma_floor=model.sigma_floor,
+        seeds=[model.seeds[r] for r in diverged],
+    ).to(model.c.device)
+    _copy_replicas(retry, {name: value[diverged] for name, value in initial.items()})
+    again = _train(retry, [x[diverged] for x in domains], options, 0.1 * options.learning_rate)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter[diverged] = retry.get_parameter(name)
+    for r, history in zip(diverged, again, strict=True):
+        histories[r] = history
+    return histories
+
+
+def raise_if_diverged(history: TrainingHistory) -> None:
+    """Raise where training failed with the given and with a smaller step.
+
+    Raises
+    ------
+    DivergenceError
+        Naming the epoch, and what to try.
+    """
+    if history.diverged_at is not None:
+        raise DivergenceError(
+            f"The density's loss became non-finite in epoch {history.diverged_at} (counted from "
+            f"0), also after a restart with the smaller step {history.learning_rate:g}. Look for "
+            "columns with extreme outliers, raise sigma_floor, or lower learning_rate."
+        )
+
+
+def _copy_replicas(model: RNADE, state: dict[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(state[name])
+
+
+def _gather(x: Tensor, rows: Tensor) -> Tensor:
+    """Pick rows of each replica: x (R, n, d), rows (R, m) -> (R, m, d)."""
+    return torch.take_along_dim(x, rows.unsqueeze(-1), dim=1)
+
+
+def _train(
+    model: RNADE, domains: Sequence[Tensor], options: TrainingOptions, learning_rate: float
+) -> list[TrainingHistory]:
+    n_replicas = len(model.seeds)
+    device = model.c.device
+    # One generator a replica: what it draws does not depend on how many train beside it.
+    generators = [torch.Generator().manual_seed(seed) for seed in model.seeds]
+    train, held_out = [], []
+    for x in domains:
+        splits = [hold_out(x.shape[1], options.validation_fraction, g) for g in generators]
+        train.append(_gather(x, torch.stack([s[0] for s in splits]).to(device)))
+        held_out.append(_gather(x, torch.stack([s[1] for s in splits]).to(device)))
+    largest = max(x.shape[1] for x in train)
+    n_steps = 1 if options.batch_size is None else math.ceil(largest / options.batch_size)
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    best_state = {name: p.detach().clone() for name, p in model.named_parameters()}
+    best_nll = torch.full((n_replicas,), torch.inf, device=device)
+    best_epoch = torch.zeros(n_replicas, dtype=torch.int64, device=device)
+    diverged_at = torch.full((n_replicas,), -1, dtype=torch.int64, device=device)
+    active = torch.ones(n_replicas, dtype=torch.bool, device=device)
+    train_curve: list[Tensor] = []
+    held_out_curve: list[Tensor] = []
+    for epoch in range(options.max_epochs):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate * 0.5 * (1 + math.cos(math.pi * epoch / options.max_epochs))
+        epoch_nll = torch.zeros(n_replicas, len(domains), device=device)
+        for batches in _batches(train, n_steps, generators):
+            optimizer.zero_grad(set_to_none=True)
+            nll = torch.stack(
+                [-model.log_prob(x, domain).mean(1) for domain, x in enumerate(batches)], dim=1
+            )
+            # Replicas share no parameter: the gradient of the sum is each one's own gradient.
+            nll.sum().backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            epoch_nll += nll.detach() / n_steps
+        with torch.no_grad():
+            held_out_nll = torch.stack(
+                [-model.log_prob(x, domain).mean(1) for domain, x in enumerate(held_out)], dim=1
+            )
+        train_curve.append(epoch_nll)
+        held_out_curve.append(held_out_nll)
+
+        broken = active & ~torch.isfinite(epoch_nll.sum(1))
+        diverged_at = torch.where(broken, epoch, diverged_at)
+        score = held_out_nll.sum(1)
+        better = active & ~broken & (score < best_nll)
+        best_nll = torch.where(better, score, best_nll)
+        best_epoch = torch.where(better, epoch, best_epoch)
+        for name, parameter in model.named_parameters():
+            mask = better.reshape(-1, *[1] * (parameter.ndim - 1))
+            best_state[name] = torch.where(mask, parameter.detach(), best_state[name])
+        active = active & ~broken & (epoch - best_epoch < options.patience)
+        if not bool(active.any()):
+            break
+    _copy_replicas(model, best_state)
+    # Never finite on the held-out rows is a divergence, too, whatever the training rows say.
+    diverged_at = torch.where(torch.isinf(best_nll) & (diverged_at < 0), 0, diverged_at)
+    curves = torch.stack(train_curve), torch.stack(held_out_curve)
+    return [
+        TrainingHistory(
+            train_nll=curves[0][:, r],
+            held_out_nll=curves[1][:, r],
+            best_epoch=int(best_epoch[r]),
+            learning_rate=learning_rate,
+            diverged_at=int(diverged_at[r]) if int(diverged_at[r]) >= 0 else None,
+        )
+        for r in range(n_replicas)
+    ]
+
+
+def _batches(
+    train: Sequence[Tensor], n_steps: int, generators: Sequence[torch.Generator]
+) -> list[tuple[Tensor, ...]]:
+    """Cut every domain into the same number of batches, each row once."""
+    if n_steps == 1:
+        return [tuple(train)]
+    chunks = []
+    for x in train:
+        n = x.shape[1]
+        order = torch.stack([torch.randperm(n, generator=g) for g in generators]).to(x.device)
+        # Domains with fewer rows than steps would give empty batches: they start over instead.
+        repeats = math.ceil(n_steps / n)
+        chunks.append(torch.tensor_split(_gather(x, order.repeat(1, repeats)), n_steps, dim=1))
+    return list(zip(*chunks, strict=True))

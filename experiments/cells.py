@@ -15,7 +15,7 @@ import traceback
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -145,8 +145,28 @@ def _task(name: str, task: str, data: _Frozen) -> Task:
     return _dataset(name, data).task(task)
 
 
-def current_record(cell: Cell, store: RecordStore) -> Record | None:
-    """Give the stored record of a cell if it is valid and still stands for what the cell would do.
+@dataclass(frozen=True)
+class CellState:
+    """Where a cell stands.
+
+    Attributes
+    ----------
+    state : {"done", "failed", "stale", "damaged", "missing"}
+        "failed": some repetition is not done. "stale": the record is of other data, code or
+        library versions. "damaged": the file is no valid record.
+    record : Record or None
+        The record where it is valid, stale or not.
+    reason : str or None
+        What is wrong with a damaged file.
+    """
+
+    state: Literal["done", "failed", "stale", "damaged", "missing"]
+    record: Record | None = None
+    reason: str | None = None
+
+
+def cell_state(cell: Cell, store: RecordStore) -> CellState:
+    """Look up where a cell stands, without running anything.
 
     Parameters
     ----------
@@ -155,16 +175,17 @@ def current_record(cell: Cell, store: RecordStore) -> Record | None:
 
     Returns
     -------
-    record : Record or None
-        None where there is none, it is damaged, or data, code or libraries have changed since.
+    state : CellState
     """
     try:
         record = store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
-    except RecordError:
-        return None
-    if record is None or record.identity != cell.identity(cell.load().sha256):
-        return None
-    return record
+    except RecordError as error:
+        return CellState("damaged", reason=str(error))
+    if record is None:
+        return CellState("missing")
+    if record.identity != cell.identity(cell.load().sha256):
+        return CellState("stale", record)
+    return CellState("done" if record.complete else "failed", record)
 
 
 def run_cell(cell: Cell, previous: Record | None = None) -> Record:
@@ -219,9 +240,8 @@ def _run_repetition(cell: Cell, task: Task, protocol: Protocol, repetition: int)
 def _describe(error: Exception) -> str:
     """One line: what was raised, and where in this repository, without absolute paths."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [
-        f for f in frames if Path(f.filename).is_relative_to(_ROOT) and ".venv" not in f.filename
-    ]
+    calls = [(Path(frame.filename), frame.lineno) for frame in frames]
+    own = [(p, n) for p, n in calls if p.is_relative_to(_ROOT) and ".venv" not in p.parts]
     where = f" [{own[-1][0].relative_to(_ROOT)}:{own[-1][1]}]" if own else ""
     # Hydra wraps what a constructor raises.
     wrapped = isinstance(error, InstantiationException) and error.__cause__ is not None

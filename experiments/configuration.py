@@ -71,8 +71,9 @@ def cell_from_config(config: DictConfig, task: str | None = None) -> Cell:
     )
 
 
-def cells_of(dataset: str, tasks: Sequence[str], methods: Sequence[str],
-             overrides: Sequence[str] = ()) -> list[Cell]:  # fmt: skip
+def cells_of(
+    dataset: str, tasks: Sequence[str], methods: Sequence[str], overrides: Sequence[str] = ()
+) -> list[Cell]:
     """All cells of a grid: each method is composed once for all tasks.
 
     Parameters

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from baselines.reference import TargetOnly
 from numpy.typing import NDArray
 
+from baselines.reference import TargetOnly
 from experiments.datasets.base import LockedLabels, Task, unlock
 from experiments.seeds import derive_seed
 from krda.adaptation import DomainAdaptationClassifier

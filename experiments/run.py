@@ -23,7 +23,7 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.cells import Cell, current_record, run_cell  # noqa: E402
+from experiments.cells import Cell, CellState, cell_state, run_cell  # noqa: E402
 from experiments.configuration import CONFIG_DIRECTORY, cell_from_config  # noqa: E402
 from experiments.records import Record, RecordStore  # noqa: E402
 from experiments.statistics import mean_and_interval  # noqa: E402
@@ -67,10 +67,11 @@ def run_or_read(cell: Cell, store: RecordStore, *, force: bool = False) -> tuple
     ran : bool
         Whether it was run now.
     """
-    previous = None if force else current_record(cell, store)
-    if previous is not None and previous.complete:
-        return previous, False
-    record = run_cell(cell, previous)
+    found = CellState("missing") if force else cell_state(cell, store)
+    if found.state == "done" and found.record is not None:
+        return found.record, False
+    # Of a failed record, the repetitions that were done are taken over.
+    record = run_cell(cell, found.record if found.state == "failed" else None)
     store.write(record)
     return record, True
 

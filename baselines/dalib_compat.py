@@ -175,6 +175,8 @@ def squared_distances(rows: Tensor) -> Tensor:
 
     The rows are centred first: distances stay as they are, and the cancellation in
     ``|x|^2 + |y|^2 - 2 x.y`` is that of the spread of the rows, not of their distance from zero.
+    What is below the rounding error of that sum is set to 0, so that rows that all fall on one
+    point have distance 0 exactly, as with dalib's kernel, and do not pass for noise with a spread.
 
     Parameters
     ----------
@@ -186,7 +188,10 @@ def squared_distances(rows: Tensor) -> Tensor:
     """
     centred = rows - rows.mean(dim=0)
     norms = (centred * centred).sum(dim=1)
-    return (norms[:, None] + norms[None, :] - 2.0 * centred @ centred.T).clamp_min(0.0)
+    sums = norms[:, None] + norms[None, :]
+    distances = sums - 2.0 * centred @ centred.T
+    rounding = 8.0 * torch.finfo(rows.dtype).eps
+    return torch.where(distances > rounding * sums, distances, 0.0)
 
 
 class GaussianKernels(nn.Module):

@@ -257,7 +257,7 @@ def train(
                 raise FloatingPointError(
                     f"{what} diverged in step {len(losses) + 1} (epoch {epoch + 1}): {error}. "
                     "Predictions would be meaningless, so the fit ends here. Lower learning_rate "
-                    "or trade_off; for a discrepancy, features may have collapsed to one point."
+                    "or trade_off."
                 ) from error
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

@@ -1,0 +1,149 @@
+"""The two reference rows of every table: 'Source only' and 'Target only'.
+
+The label firewall
+------------------
+An unsupervised method must not learn from target labels, and here it cannot: the ``fit`` of every
+method is ``fit(Xs, ys, Xt)``, which has no room for them, and a task keeps them in a
+:class:`experiments.datasets.base.LockedLabels` that only the protocol opens.
+:class:`TargetOnly` is the one exception, the upper reference that says how well the classifier does
+when it *is* given the labels. It is therefore no
+:class:`~krda.adaptation.DomainAdaptationClassifier` but a type of its own with another signature,
+``fit(Xt, yt)``. Code that runs adaptation methods cannot pass it target labels by mistake, nor run
+it as if it were one of them: it has to ask for this type and open the lock itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.svm import SVC
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
+
+
+class SourceOnly(AlignedClassifier):
+    """Train on the source as it is and hope for the best: no adaptation.
+
+    The target rows given to ``fit`` are checked like everywhere, then left alone.
+
+    Parameters
+    ----------
+    classifier : estimator or None
+        The classifier to train; None stands for ``sklearn.svm.SVC()``.
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        The classifier fitted on the source.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    """
+
+    def __init__(self, classifier: Any = None) -> None:
+        self.classifier = classifier
+
+    def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
+        return AlignedSource(Xs)
+
+
+class TargetOnly(ClassifierMixin, BaseEstimator):
+    """Train on target rows *with their labels*: what adaptation aims at, not adaptation.
+
+    Parameters
+    ----------
+    classifier : estimator or None
+        The classifier to train; None stands for ``sklearn.svm.SVC()``.
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        The classifier fitted on the labelled target.
+    classes_ : ndarray of shape (n_classes,)
+        The labels seen in ``yt``, sorted.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where ``Xt`` is a data frame whose column names are all strings.
+    """
+
+    classes_: NDArray[Any]
+    classifier_: Any
+    n_features_in_: int
+
+    def __init__(self, classifier: Any = None) -> None:
+        self.classifier = classifier
+
+    def fit(self, Xt: ArrayLike, yt: ArrayLike) -> Self:
+        """Fit the classifier to labelled target rows.
+
+        Parameters
+        ----------
+        Xt : array-like of shape (n_target, n_features)
+            Target rows.
+        yt : array-like of shape (n_target,)
+            Their labels, of any kind that scikit-learn classifiers take.
+
+        Returns
+        -------
+        self : TargetOnly
+
+        Raises
+        ------
+        ValueError
+            Not numeric, NaN or infinite values, fewer than two rows, labels that are missing, not
+            of classification type, of another length than ``Xt``, or of fewer than two classes.
+        TypeError
+            Sparse input.
+        """
+        rows = check_array(
+            Xt, dtype=np.float64, input_name="Xt", ensure_min_samples=2, estimator=self
+        )
+        # Only for the number and the names of columns: validate_data calls every input 'X'.
+        validate_data(self, Xt, skip_check_array=True, reset=True)
+        labels = column_or_1d(
+            check_array(yt, ensure_2d=False, dtype=None, input_name="yt"), warn=True
+        )
+        check_consistent_length(rows, labels)
+        check_classification_targets(labels)
+        classes = np.unique(labels)
+        if len(classes) < 2:
+            raise ValueError(
+                f"yt has one class only ({classes[0]!r}); a classifier needs at least two. "
+                "Check that yt holds the target labels and was not filtered."
+            )
+        self.classes_ = classes
+        classifier = SVC() if self.classifier is None else clone(self.classifier)
+        self.classifier_ = classifier.fit(rows, labels)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the labels of target rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+            Labels out of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            Another number of columns than ``Xt`` had, other column names, NaN or infinite values.
+        """
+        check_is_fitted(self)
+        n_features = np.shape(X)[1] if np.ndim(X) == 2 else None
+        if n_features is not None and n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {n_features} columns, but Xt has {self.n_features_in_}. Both must have the "
+                "same features in the same order."
+            )
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.classifier_.predict(rows)

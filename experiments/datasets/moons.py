@@ -1,0 +1,114 @@
+"""Two interleaving half-circles; the target is rotated (paper, section 5.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import make_moons
+
+from experiments.datasets.base import LockedLabels, Task
+from experiments.seeds import derive_seed
+
+# Centre of the two half-circles without noise: the point they are rotated about.
+_CENTRE = np.array([0.5, 0.25])
+
+
+def rotate(X: NDArray[np.float64], degrees: float) -> NDArray[np.float64]:
+    """Rotate rows anticlockwise about the origin.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, 2)
+    degrees : float
+
+    Returns
+    -------
+    R : ndarray of shape (n, 2)
+    """
+    angle = np.deg2rad(degrees)
+    return X @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+
+
+class Moons:
+    """Inter-twinning moons: source as drawn, target rotated by an angle.
+
+    The rows are drawn independently for source, target and test, from seeds that do not depend
+    on the angle: two tasks differ by the rotation alone.
+
+    Parameters
+    ----------
+    angles : sequence of float, default=(10, 20, ..., 90)
+        Rotations in degrees, one task each; other angles are drawn on request.
+    n_source, n_target, n_test : int, default=300, 300, 1000
+        Rows (paper: 300, 300, 1000).
+    noise : float, default=0.05
+        Standard deviation of the Gaussian noise; the paper does not state it.
+    draw : int, default=0
+        Number of the data draw; another number gives other rows.
+    """
+
+    name = "moons"
+
+    def __init__(
+        self,
+        angles: tuple[float, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90),
+        n_source: int = 300,
+        n_target: int = 300,
+        n_test: int = 1000,
+        noise: float = 0.05,
+        draw: int = 0,
+    ) -> None:
+        self.angles = angles
+        self.n_source = n_source
+        self.n_target = n_target
+        self.n_test = n_test
+        self.noise = noise
+        self.draw = draw
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """Angles in degrees as text: "10", "20", ..."""
+        return tuple(f"{angle:g}" for angle in self.angles)
+
+    def task(self, name: str) -> Task:
+        """Draw the task of one angle.
+
+        Parameters
+        ----------
+        name : str
+            The angle in degrees, such as "40".
+
+        Returns
+        -------
+        task : Task
+            Labels are 0 for the upper, 1 for the lower moon.
+
+        Raises
+        ------
+        ValueError
+            A name that is not a finite number.
+        """
+        try:
+            angle = float(name)
+        except ValueError:
+            angle = np.nan
+        if not np.isfinite(angle):
+            raise ValueError(f"A moons task is named by its angle in degrees, got {name!r}.")
+        Xs, ys = self._draw("source", self.n_source)
+        Xt, yt = self._draw("target", self.n_target)
+        X_test, y_test = self._draw("test", self.n_test)
+        return Task(
+            dataset=self.name,
+            name=f"{angle:g}",
+            Xs=Xs,
+            ys=ys,
+            Xt=rotate(Xt, angle),
+            yt=LockedLabels(yt),
+            X_test=rotate(X_test, angle),
+            y_test=LockedLabels(y_test),
+        )
+
+    def _draw(self, part: str, n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        seed = derive_seed("moons", part, self.draw)
+        X, y = make_moons(n, noise=self.noise, random_state=seed)
+        return X - _CENTRE, y

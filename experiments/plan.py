@@ -1,0 +1,107 @@
+"""What the tables need: which cells, and what is already there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from experiments.cells import Cell
+from experiments.configuration import CONFIG_DIRECTORY, cells_of, config_names
+
+# How methods are called in tables and figures.
+METHOD_LABELS = {
+    "source_only": "Source only",
+    "target_only": "Target only",
+    "dann": "DANN",
+    "sa": "SA",
+    "kmm": "KMM",
+    "ot": "OT",
+    "shot": "SHOT",
+    "cdan": "CDAN",
+    "dan": "DAN",
+    "jan": "JAN",
+    "tca": "TCA",
+    "krda": "KRDA",
+    "sa_linear": "SA, linear SVM",
+    "standardize": "Each domain standardised",
+    "quantiles": "Column quantiles",
+    "ot_linear": "OT, linear",
+    "ot_sinkhorn": "OT, Sinkhorn (POT default)",
+    "krda_reversed": "KRDA, columns reversed",
+    "krda_random": "KRDA, random column order",
+}
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """One table: its cells are all pairs of its tasks and methods.
+
+    Attributes
+    ----------
+    name : str
+        Config name, and name of the rendered files.
+    title : str
+    dataset : str
+    tasks : tuple of str
+    task_label : str
+        Format string for a task's name in the table.
+    paper : tuple of str
+        Config names of the paper's methods, in its order.
+    ours : tuple of str
+        Config names of methods that the paper does not have.
+    overrides : tuple of str
+        Hydra overrides for every cell, such as a trial protocol.
+    """
+
+    name: str
+    title: str
+    dataset: str
+    tasks: tuple[str, ...]
+    task_label: str
+    paper: tuple[str, ...]
+    ours: tuple[str, ...]
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All methods: the paper's, then ours."""
+        return (*self.paper, *self.ours)
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str], Cell]:
+        """Cells by (task, method)."""
+        cells = cells_of(self.dataset, self.tasks, self.methods, self.overrides)
+        return {(cell.task, cell.method): cell for cell in cells}
+
+
+def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
+    """Read a table's config.
+
+    Parameters
+    ----------
+    name : str
+        Config name in configs/table.
+    overrides : sequence of str
+        Hydra overrides for every cell.
+
+    Returns
+    -------
+    plan : TablePlan
+
+    Raises
+    ------
+    ValueError
+        No such table.
+    """
+    if name not in config_names("table"):
+        raise ValueError(
+            f"There is no table {name!r}; the tables are {', '.join(config_names('table'))}."
+        )
+    content: Any = OmegaConf.to_container(OmegaConf.load(CONFIG_DIRECTORY / f"table/{name}.yaml"))
+    for key in ("tasks", "paper", "ours"):
+        content[key] = tuple(content[key])
+    return TablePlan(name=name, overrides=tuple(overrides), **content)

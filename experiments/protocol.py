@@ -1,0 +1,196 @@
+"""The protocol of the paper's section 5: repetitions, subsamples, seeds, and the label firewall.
+
+This module decides the numbers: a change here makes every record stale. What a run costs, where
+records lie and how failures are told belong to other modules.
+
+The label firewall. A task holds its target labels in :class:`LockedLabels`. A method gets plain
+arrays of source rows, source labels and target rows, in a call that has no place for anything
+else. Labels are opened twice, both here: to train 'Target only', which is a type of its own, and
+to score predictions once they are made.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from baselines.reference import TargetOnly
+from experiments.datasets.base import LockedLabels, Task, unlock
+from experiments.seeds import derive_seed
+from krda.adaptation import DomainAdaptationClassifier
+
+Method = DomainAdaptationClassifier | TargetOnly
+MethodFactory = Callable[[int], Method]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a method is measured on a task.
+
+    Attributes
+    ----------
+    n_repetitions : int, default=5
+    source_fraction, target_fraction : float, default=0.9
+        Shares of the training rows that each repetition draws without replacement.
+    max_rows : int or None, default=None
+        Upper bound on the rows of each domain and of the test, for trial runs; None in earnest.
+    """
+
+    n_repetitions: int = 5
+    source_fraction: float = 0.9
+    target_fraction: float = 0.9
+    max_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_repetitions < 1:
+            raise ValueError(f"n_repetitions must be at least 1, got {self.n_repetitions}.")
+        for name in ("source_fraction", "target_fraction"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie in (0, 1], got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What one repetition gives to a method: rows of both domains, labels of the source only.
+
+    Attributes
+    ----------
+    Xs : ndarray of shape (n_source, d)
+    ys : ndarray of shape (n_source,)
+    Xt : ndarray of shape (n_target, d)
+    yt : LockedLabels of length n_target
+    X_test : ndarray of shape (n_test, d)
+    y_test : LockedLabels of length n_test
+    """
+
+    Xs: NDArray[np.float64]
+    ys: NDArray[Any]
+    Xt: NDArray[np.float64]
+    yt: LockedLabels
+    X_test: NDArray[np.float64]
+    y_test: LockedLabels
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one repetition gives back.
+
+    Attributes
+    ----------
+    accuracy : float
+        Share of the test rows whose label was predicted, in [0, 1].
+    fit_seconds, predict_seconds : float
+        Wall-clock time.
+    """
+
+    accuracy: float
+    fit_seconds: float
+    predict_seconds: float
+
+
+def draw_repetition(task: Task, repetition: int, protocol: Protocol) -> Repetition:
+    """Draw the rows of one repetition.
+
+    The draw depends on data set, task and number of the repetition only: every method sees the
+    same rows, so that comparisons are paired.
+
+    Parameters
+    ----------
+    task : Task
+    repetition : int
+        From 0.
+    protocol : Protocol
+
+    Returns
+    -------
+    repetition : Repetition
+    """
+    rng = np.random.default_rng(derive_seed(task.dataset, task.name, "subsample", repetition))
+    source = _subsample(len(task.Xs), protocol.source_fraction, protocol.max_rows, rng)
+    target = _subsample(len(task.Xt), protocol.target_fraction, protocol.max_rows, rng)
+    test = slice(protocol.max_rows)
+    return Repetition(
+        Xs=task.Xs[source],
+        ys=task.ys[source],
+        Xt=task.Xt[target],
+        yt=LockedLabels(unlock(task.yt)[target]),
+        X_test=task.X_test[test],
+        y_test=LockedLabels(unlock(task.y_test)[test]),
+    )
+
+
+def _subsample(
+    n: int, fraction: float, max_rows: int | None, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    size = round(fraction * n)
+    # Permute first, cut later: the bound for trial runs leaves the draw of other rows alone.
+    return np.sort(rng.permutation(n)[: size if max_rows is None else min(size, max_rows)])
+
+
+def method_seed(task: Task, method: str, repetition: int) -> int:
+    """Derive the seed of a method's own randomness from the names of what it runs on.
+
+    Parameters
+    ----------
+    task : Task
+    method : str
+        Config name, such as "krda".
+    repetition : int
+
+    Returns
+    -------
+    seed : int
+    """
+    return derive_seed(task.dataset, task.name, "method", method, repetition)
+
+
+def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
+    """Fit a method on one repetition and score it on the test rows.
+
+    Parameters
+    ----------
+    factory : callable
+        Makes the unfitted method from a seed.
+    data : Repetition
+    seed : int
+
+    Returns
+    -------
+    measurement : Measurement
+
+    Raises
+    ------
+    ValueError
+        Predictions of the wrong shape.
+    """
+    method = factory(seed)
+    start = time.perf_counter()
+    if isinstance(method, TargetOnly):
+        method.fit(data.Xt, unlock(data.yt))
+    else:
+        method.fit(data.Xs, data.ys, data.Xt)
+    fitted = time.perf_counter()
+    predictions = np.asarray(method.predict(data.X_test))
+    predicted = time.perf_counter()
+    labels = unlock(data.y_test)
+    if predictions.shape != labels.shape:
+        raise ValueError(
+            f"{type(method).__name__}.predict must return one label a row, shape {labels.shape}; "
+            f"got shape {predictions.shape}."
+        )
+    return Measurement(
+        accuracy=float(np.mean(predictions == labels)),
+        fit_seconds=fitted - start,
+        predict_seconds=predicted - fitted,
+    )
+
+
+def takes_random_state(target: Callable[..., Any]) -> bool:
+    """Tell whether a method's constructor has a ``random_state``."""
+    return "random_state" in inspect.signature(target).parameters

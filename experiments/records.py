@@ -1,0 +1,635 @@
+"""The store of results: one small JSON file a cell, whole or not there at all.
+
+A *cell* is one data set, one task, one method under one resolved config; its :class:`Record` holds
+the outcome of every repetition and where the numbers came from. :class:`RecordStore` keeps each
+record in a file of its own, ``ROOT/DATASET/TASK/METHOD-<12 hex of config_sha256>.json``:
+
+- Writing goes through a temporary file in the same directory, flushed to disk and then renamed, so
+  that a reader, a second writer or a kill at any moment sees the old record or the new one.
+- Reading believes nothing: every field, the checksum, the canonical form of the text and the
+  agreement of content and path are checked. What fails is a :class:`RecordError` with a reason.
+
+The checksum guards against accidents (a flipped bit, an edit by hand). It is no signature: whoever
+wants to forge a record can compute it anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+SCHEMA = 1
+"""Version of the record's layout; a reader refuses every other."""
+
+Status = Literal["done", "failed", "diverged", "timeout"]
+STATUSES: tuple[str, ...] = get_args(Status)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+_HEX = re.compile(r"[0-9a-f]+", re.ASCII)
+_PREFIX = 12  # hex digits of config_sha256 in a file's name
+_SUFFIX = ".json"
+_TEMPORARY = ".tmp"
+
+
+class RecordError(Exception):
+    """A file that is no valid record.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one repetition gave.
+
+    Attributes
+    ----------
+    repetition : int
+        0 for the first.
+    seed : int
+        Non-negative.
+    status : {'done', 'failed', 'diverged', 'timeout'}
+    accuracy : float or None
+        Share of test rows predicted correctly, in [0, 1]; given exactly where ``status`` is 'done'.
+    fit_seconds, predict_seconds : float or None
+        Wall time; None where the step was not reached or not finished.
+    error : str or None
+        Why it is not done; None exactly where it is.
+
+    Raises
+    ------
+    ValueError
+        A value outside of these rules; the message names the field.
+    """
+
+    repetition: int
+    seed: int
+    status: Status
+    accuracy: float | None
+    fit_seconds: float | None
+    predict_seconds: float | None
+    error: str | None
+
+    def __post_init__(self) -> None:
+        for name in ("repetition", "seed"):
+            value = getattr(self, name)
+            _require(type(value) is int and value >= 0, name, "a whole number >= 0", value)
+        _require(self.status in STATUSES, "status", f"one of {', '.join(STATUSES)}", self.status)
+        done = self.status == "done"
+        for name in ("accuracy", "fit_seconds", "predict_seconds"):
+            value = getattr(self, name)
+            if value is not None:
+                _require(_is_number(value) and value >= 0, name, "a finite number >= 0", value)
+                object.__setattr__(self, name, float(value))
+            elif done:
+                raise ValueError(f"{name} must be given where status is 'done'.")
+        if done:
+            _require(self.accuracy is not None and self.accuracy <= 1, "accuracy", "in [0, 1]",
+                     self.accuracy)  # fmt: skip
+            _require(self.error is None, "error", "null where status is 'done'", self.error)
+        else:
+            _require(self.accuracy is None, "accuracy", "null unless status is 'done'",
+                     self.accuracy)  # fmt: skip
+            _require(isinstance(self.error, str) and self.error.strip() != "", "error",
+                     f"a text that says why status is {self.status!r}", self.error)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Record:
+    """One cell's outcomes and their provenance.
+
+    Attributes
+    ----------
+    dataset, task, method : str
+        Config names: letters, digits and ``. _ -``, the first a letter or digit, at most 100 long.
+    identity : str
+        Hex digest of everything that can change the numbers.
+    config_sha256 : str
+        Hex SHA-256 of the resolved config; names the file.
+    config : dict
+        The resolved config, JSON values only (tuples become lists).
+    data_sha256 : str
+        Hex SHA-256 of the task's rows and labels.
+    code_fingerprint : str
+        Hex digest of the numerical packages' code.
+    outcomes : tuple of Outcome
+        One a repetition; kept in the order of ``repetition``, which must be 0 .. n-1.
+    environment : dict
+        Versions, processor, threads, revision; JSON values only.
+    schema : int
+        Version of this layout.
+
+    Raises
+    ------
+    ValueError
+        A value outside of these rules; the message names the field.
+    """
+
+    dataset: str
+    task: str
+    method: str
+    identity: str
+    config_sha256: str
+    config: dict[str, Any]
+    data_sha256: str
+    code_fingerprint: str
+    outcomes: tuple[Outcome, ...]
+    environment: dict[str, Any]
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        _require(type(self.schema) is int and self.schema == SCHEMA, "schema",
+                 f"{SCHEMA}, the version that this code reads", self.schema)  # fmt: skip
+        for name in ("dataset", "task", "method"):
+            _check_name(name, getattr(self, name))
+        for name, length in (
+            ("identity", None), ("code_fingerprint", None),
+            ("config_sha256", 64), ("data_sha256", 64),
+        ):  # fmt: skip
+            _check_hex(name, getattr(self, name), length)
+        for name in ("config", "environment"):
+            value = getattr(self, name)
+            _require(isinstance(value, dict), name, "a dict", value)
+            # A copy: the record must not change when the caller's dict does.
+            object.__setattr__(self, name, _plain(value, name))
+        _require(isinstance(self.outcomes, list | tuple), "outcomes", "a tuple", self.outcomes)
+        for outcome in self.outcomes:
+            _require(isinstance(outcome, Outcome), "outcomes", "of Outcome objects", outcome)
+        ordered = tuple(sorted(self.outcomes, key=lambda outcome: outcome.repetition))
+        numbers = [outcome.repetition for outcome in ordered]
+        # An empty list would count as 'all done'.
+        _require(len(numbers) > 0, "outcomes", "at least one", numbers)
+        _require(numbers == list(range(len(numbers))), "outcomes",
+                 f"repetitions 0..{len(numbers) - 1}, each once", numbers)  # fmt: skip
+        object.__setattr__(self, "outcomes", ordered)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every repetition is done."""
+        return all(outcome.status == "done" for outcome in self.outcomes)
+
+    @property
+    def accuracies(self) -> tuple[float, ...]:
+        """Accuracies of the repetitions that are done, in their order, in [0, 1]."""
+        return tuple(outcome.accuracy for outcome in self.outcomes if outcome.accuracy is not None)
+
+    @property
+    def unfinished(self) -> tuple[Outcome, ...]:
+        """The repetitions that failed, diverged or ran out of time."""
+        return tuple(outcome for outcome in self.outcomes if outcome.status != "done")
+
+
+class Damage(NamedTuple):
+    """A file or directory that a scan could not read as a record.
+
+    Attributes
+    ----------
+    path : Path
+    reason : str
+    """
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What lies in a store; iterating over it yields the valid records.
+
+    Attributes
+    ----------
+    records : tuple of Record
+        Valid ones, sorted by path.
+    damaged : tuple of Damage
+        All else that claims to be a record, sorted by path.
+    """
+
+    records: tuple[Record, ...]
+    damaged: tuple[Damage, ...]
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+def canonical_json(value: Any) -> str:
+    """Write a value as JSON in the one form that the store uses.
+
+    Sorted keys, indent 1, ASCII, a newline at the end; NaN and infinity are refused.
+
+    Parameters
+    ----------
+    value : dict, list, str, int, float, bool or None
+
+    Returns
+    -------
+    text : str
+
+    Raises
+    ------
+    ValueError
+        NaN or infinity.
+    TypeError
+        A value that JSON does not know.
+    """
+    return json.dumps(value, sort_keys=True, indent=1, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def sha256_of(value: Any) -> str:
+    """Hex SHA-256 of a value's :func:`canonical_json`; for a record's ``config_sha256``."""
+    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+
+
+def dumps(record: Record) -> str:
+    """Write a record as the text of its file, checksum included.
+
+    Parameters
+    ----------
+    record : Record
+
+    Returns
+    -------
+    text : str
+        Canonical JSON; its key ``sha256`` is the checksum over the canonical JSON of the rest.
+    """
+    content = asdict(record)
+    content["outcomes"] = list(content["outcomes"])
+    return canonical_json(content | {"sha256": sha256_of(content)})
+
+
+def loads(text: bytes) -> Record:
+    """Read a record from the bytes of its file and check all that the bytes alone can tell.
+
+    Parameters
+    ----------
+    text : bytes
+
+    Returns
+    -------
+    record : Record
+
+    Raises
+    ------
+    ValueError, RecursionError
+        Anything that :func:`dumps` would not have written.
+    """
+    try:
+        content = json.loads(
+            text.decode("ascii"), object_pairs_hook=_distinct, parse_constant=_no_constant
+        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not ASCII; the file is damaged") from None
+    except json.JSONDecodeError as error:
+        what = "empty" if not text.strip() else "not JSON"
+        raise ValueError(f"{what} ({error}); the file is damaged or was cut off") from None
+    _require(isinstance(content, dict), "the record", "a JSON object", type(content).__name__)
+    # The version first: another one may have other keys.
+    _require(content.get("schema") == SCHEMA, "schema",
+             f"{SCHEMA}, the version that this code reads", content.get("schema"))  # fmt: skip
+    _check_keys("the record", content, {field.name for field in fields(Record)} | {"sha256"})
+    written = content.pop("sha256")
+    computed = sha256_of(content)
+    if written != computed:
+        raise ValueError(
+            f"checksum does not match (written {written!r}, computed {computed!r}): the file was "
+            "edited or damaged; run the cell again"
+        )
+    _require(isinstance(content["outcomes"], list), "outcomes", "a list", content["outcomes"])
+    outcomes = []
+    for entry in content.pop("outcomes"):
+        _require(isinstance(entry, dict), "outcomes", "a list of objects", entry)
+        _check_keys("an outcome", entry, {field.name for field in fields(Outcome)})
+        outcomes.append(Outcome(**entry))
+    record = Record(outcomes=tuple(outcomes), **content)
+    # Catches what parsing forgives, such as changed blanks or 1.0 written as 1.
+    if dumps(record).encode("ascii") != text:
+        raise ValueError("not in canonical form: the file was edited or damaged")
+    return record
+
+
+class RecordStore:
+    """Records below a directory, one file each.
+
+    Any number of processes, on any number of machines, may write at once: the last one to finish
+    a cell wins, except that a complete record is never replaced by an incomplete one of the same
+    identity.
+
+    Parameters
+    ----------
+    root : Path
+        Need not exist; made by the first :meth:`write`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+
+    def path(self, dataset: str, task: str, method: str, config_sha256: str) -> Path:
+        """Where the record of a cell lives, whether or not it exists.
+
+        Parameters
+        ----------
+        dataset, task, method : str
+        config_sha256 : str
+            64 hex digits.
+
+        Returns
+        -------
+        path : Path
+
+        Raises
+        ------
+        ValueError
+            A name that could lead out of the store, or a digest that is none.
+        """
+        for kind, name in (("dataset", dataset), ("task", task), ("method", method)):
+            _check_name(kind, name)
+        _check_hex("config_sha256", config_sha256, 64)
+        return self.root / dataset / task / f"{method}-{config_sha256[:_PREFIX]}{_SUFFIX}"
+
+    def path_of(self, record: Record) -> Path:
+        """Where a record lives."""
+        return self.path(record.dataset, record.task, record.method, record.config_sha256)
+
+    def write(self, record: Record) -> Path:
+        """Store a record: after a kill or a power cut it is there whole, or not at all.
+
+        An older record of the same config is superseded. One of the same identity that is complete
+        stays where the new one is not: a second process that failed must not undo the first's
+        work. (Two writers that finish within the same instant may both find nothing there; then
+        the later one wins.)
+
+        Parameters
+        ----------
+        record : Record
+
+        Returns
+        -------
+        path : Path
+            The record's file.
+
+        Raises
+        ------
+        OSError
+            The disk is full, the directory not writable, and so on; no temporary file is left.
+        """
+        path = self.path_of(record)
+        data = dumps(record).encode("ascii")
+        if not record.complete:
+            with contextlib.suppress(RecordError):
+                there = self.read(path)
+                if there.complete and there.identity == record.identity:
+                    return path
+        _make_directories(path.parent)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(8)}{_TEMPORARY}")
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_directory(path.parent)
+        return path
+
+    def read(self, path: Path) -> Record:
+        """Read one file and check everything about it.
+
+        Parameters
+        ----------
+        path : Path
+            As from :meth:`path` or :meth:`path_of`.
+
+        Returns
+        -------
+        record : Record
+
+        Raises
+        ------
+        RecordError
+            Missing, unreadable, damaged, edited, of another schema, or in the wrong place.
+        """
+        try:
+            # Opening a pipe would wait for ever.
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise RecordError(path, "not a regular file")
+            record = loads(path.read_bytes())
+        except OSError as error:
+            raise RecordError(path, f"cannot be read ({error.strerror or error})") from error
+        except ValueError as error:
+            raise RecordError(path, str(error)) from error
+        except RecursionError as error:
+            raise RecordError(path, "nested too deeply to be a record") from error
+        expected = self.path_of(record)
+        if path.parts[-3:] != expected.parts[-3:]:
+            raise RecordError(path, f"holds the record that belongs to {expected}")
+        return record
+
+    def get(self, dataset: str, task: str, method: str, config_sha256: str) -> Record | None:
+        """Read the record of a cell, or None where none was written.
+
+        Parameters
+        ----------
+        dataset, task, method : str
+        config_sha256 : str
+
+        Returns
+        -------
+        record : Record or None
+
+        Raises
+        ------
+        RecordError
+            A file is there and damaged.
+        ValueError
+            Names or a digest that no cell has.
+        """
+        path = self.path(dataset, task, method, config_sha256)
+        try:
+            record = self.read(path)
+        except RecordError as error:
+            if isinstance(error.__cause__, FileNotFoundError) and not path.is_symlink():
+                return None
+            raise
+        # The name holds twelve digits only.
+        if record.config_sha256 != config_sha256:
+            raise RecordError(path, f"belongs to another config, {record.config_sha256}")
+        return record
+
+    def scan(self) -> Scan:
+        """Read everything in the store; raises nothing, whatever lies there.
+
+        Returns
+        -------
+        scan : Scan
+            The valid records, and the path and reason of whatever is not one: damaged files,
+            directories that cannot be opened, ``.json`` files where no record lives. Temporary
+            files and other names are passed over.
+        """
+        records: list[tuple[Path, Record]] = []
+        damaged: list[Damage] = []
+        for path, at_depth in self._candidates(self.root, 0, damaged):
+            if not at_depth:
+                damaged.append(
+                    Damage(path, "no record lives here; they lie in DATASET/TASK/ of the store")
+                )
+                continue
+            try:
+                records.append((path, self.read(path)))
+            except RecordError as error:
+                gone = isinstance(error.__cause__, FileNotFoundError) and not path.is_symlink()
+                if not gone:  # else removed while we looked
+                    damaged.append(Damage(path, error.reason))
+        records.sort(key=lambda pair: pair[0])
+        return Scan(tuple(record for _, record in records), tuple(sorted(damaged)))
+
+    def sweep(self, older_than_seconds: float = 3600.0) -> tuple[Path, ...]:
+        """Remove temporary files that a killed writer left behind.
+
+        Parameters
+        ----------
+        older_than_seconds : float
+            Younger ones may belong to a writer at work and stay.
+
+        Returns
+        -------
+        removed : tuple of Path
+        """
+        limit = time.time() - older_than_seconds
+        removed = []
+        for path in sorted(self.root.glob(f"*/*/.*{_SUFFIX}.*{_TEMPORARY}")):
+            with contextlib.suppress(OSError):
+                if path.lstat().st_mtime <= limit:
+                    path.unlink()
+                    removed.append(path)
+        return tuple(removed)
+
+    def _candidates(
+        self, directory: Path, depth: int, damaged: list[Damage]
+    ) -> Iterator[tuple[Path, bool]]:
+        """Yield every path that ends in .json, and whether it lies at the depth of records."""
+        try:
+            with os.scandir(directory) as entries:
+                names = sorted(entry.name for entry in entries)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            damaged.append(Damage(directory, f"cannot be listed ({error.strerror or error})"))
+            return
+        for name in names:
+            path = directory / name
+            # os.path, for Path.is_dir raises where permission is lacking.
+            if depth < 2 and os.path.isdir(path):  # noqa: PTH112
+                yield from self._candidates(path, depth + 1, damaged)
+            elif name.endswith(_SUFFIX):
+                yield path, depth == 2
+
+
+def _require(holds: bool, name: str, expected: str, got: object) -> None:
+    if not holds:
+        raise ValueError(f"{name} must be {expected}, got {got!r}.")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # false for NaN, infinity and integers beyond a float
+
+
+def _check_name(kind: str, name: object) -> None:
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{kind} must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter or "
+            f"digit, got {name!r}."
+        )
+
+
+def _check_hex(name: str, digest: object, length: int | None) -> None:
+    fits = isinstance(digest, str) and _HEX.fullmatch(digest) is not None
+    if not fits or (length is not None and len(str(digest)) != length):
+        what = "lower-case hex digits" if length is None else f"{length} lower-case hex digits"
+        raise ValueError(f"{name} must be {what}, got {digest!r}.")
+
+
+def _check_keys(what: str, content: Mapping[str, Any], expected: set[str]) -> None:
+    missing, unknown = sorted(expected - set(content)), sorted(set(content) - expected)
+    if missing or unknown:
+        raise ValueError(f"{what} lacks the keys {missing} and has the unknown keys {unknown}.")
+
+
+def _plain(value: Any, where: str) -> Any:
+    """Copy a value made of JSON types; refuse all else, for it would not come back the same."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if isinstance(value, float):
+        _require(math.isfinite(value), where, "finite", value)
+        return float(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, dict):
+        for key in value:
+            _require(type(key) is str, f"a key of {where}", "a str", key)
+        return {key: _plain(item, f"{where}.{key}") for key, item in value.items()}
+    raise ValueError(f"{where} must be of JSON types, got {type(value).__name__}: {value!r}.")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a key stands twice in the same object")
+    return content
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _make_directories(directory: Path) -> None:
+    """Make a directory and its parents, each one's entry flushed to disk."""
+    if directory.is_dir():
+        return
+    _make_directories(directory.parent)
+    with contextlib.suppress(FileExistsError):  # another process was faster
+        directory.mkdir()
+    _sync_directory(directory.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Flush a directory's entries; file systems that cannot are left to their own devices."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,215 @@
+"""What every method promises, checked on every line of the table in conftest.py."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from krda.adaptation import DomainAdaptationClassifier
+
+LABEL_KINDS = {
+    "zero_one": np.array([0, 1]),
+    "minus_plus": np.array([-1, 1]),
+    "floats": np.array([0.0, 1.0]),
+    "strings": np.array(["no", "yes"]),
+    "objects": np.array(["no", "yes"], dtype=object),
+    "booleans": np.array([False, True]),
+    "three_integers": np.array([2, -1, 7]),
+    "three_strings": np.array(["b", "a", "c"]),
+}
+
+
+def test_fit_has_no_room_for_target_labels(make_method):
+    method = make_method()
+    assert isinstance(method, DomainAdaptationClassifier)
+    assert list(inspect.signature(method.fit).parameters) == ["Xs", "ys", "Xt"]
+    assert list(inspect.signature(method.predict).parameters) == ["X"]
+
+
+def test_three_blobs_are_told_apart(make_method, blobs):
+    # The source alone is right for 96 % of these rows; no method may come to guessing.
+    method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
+    assert method.score(blobs.Xt, blobs.yt) > 0.5
+
+
+@pytest.mark.parametrize("labels", LABEL_KINDS.values(), ids=LABEL_KINDS.keys())
+def test_labels_of_any_kind_come_back_as_they_went_in(make_method, blobs, labels):
+    codes = blobs.ys % len(labels)
+    method = make_method().fit(blobs.Xs, labels[codes], blobs.Xt)
+    predicted = method.predict(blobs.Xt)
+    assert predicted.shape == (len(blobs.Xt),)
+    assert predicted.dtype == labels.dtype
+    np.testing.assert_array_equal(method.classes_, np.unique(labels))
+    assert set(predicted) <= set(labels)
+    # Naming the classes otherwise, in the same order, changes nothing else.
+    ranks = np.argsort(np.argsort(labels))
+    numbered = make_method().fit(blobs.Xs, ranks[codes], blobs.Xt)
+    np.testing.assert_array_equal(
+        np.searchsorted(method.classes_, predicted), numbered.predict(blobs.Xt)
+    )
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=str)
+@pytest.mark.parametrize("where", ["Xs", "Xt", "X"])
+def test_a_value_that_is_not_finite_is_refused_by_name(make_method, moons, bad, where):
+    spoilt = {"Xs": moons.Xs, "Xt": moons.Xt, "X": moons.Xt}
+    spoilt[where] = spoilt[where].copy()
+    spoilt[where][3, 1] = bad
+    with pytest.raises(ValueError, match=f"Input {where} contains (NaN|infinity)"):
+        make_method().fit(spoilt["Xs"], moons.ys, spoilt["Xt"]).predict(spoilt["X"])
+
+
+@pytest.mark.parametrize("where", ["Xt", "X"])
+def test_another_number_of_columns_is_refused_with_both_numbers(make_method, moons, where):
+    given = {"Xt": moons.Xt, "X": moons.Xt}
+    given[where] = np.column_stack([given[where], given[where][:, 0]])
+    with pytest.raises(ValueError, match=f"{where} has 3 columns, but Xs has 2"):
+        make_method().fit(moons.Xs, moons.ys, given["Xt"]).predict(given["X"])
+
+
+@pytest.mark.parametrize("where", ["Xs", "Xt", "X"])
+def test_no_rows_are_refused(make_method, moons, where):
+    given = {"Xs": moons.Xs, "Xt": moons.Xt, "X": moons.Xt}
+    given[where] = given[where][:0]
+    ys = moons.ys[: len(given["Xs"])]
+    with pytest.raises(ValueError, match="0 sample"):
+        make_method().fit(given["Xs"], ys, given["Xt"]).predict(given["X"])
+
+
+@pytest.mark.parametrize("where", ["Xs", "Xt"])
+def test_one_training_row_is_refused(make_method, moons, where):
+    given = {"Xs": moons.Xs, "Xt": moons.Xt}
+    given[where] = given[where][:1]
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        make_method().fit(given["Xs"], moons.ys[: len(given["Xs"])], given["Xt"])
+
+
+def test_one_row_is_predicted_like_among_others(make_method, moons):
+    method = make_method().fit(moons.Xs, moons.ys, moons.Xt)
+    np.testing.assert_array_equal(method.predict(moons.Xt[:1]), method.predict(moons.Xt)[:1])
+
+
+def test_one_class_is_refused(make_method, moons):
+    with pytest.raises(ValueError, match="ys has one class only"):
+        make_method().fit(moons.Xs, np.zeros(len(moons.Xs)), moons.Xt)
+
+
+def test_labels_of_another_length_are_refused(make_method, moons):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        make_method().fit(moons.Xs, moons.ys[:-1], moons.Xt)
+
+
+def test_continuous_labels_are_refused(make_method, moons):
+    with pytest.raises(ValueError, match="Unknown label type"):
+        make_method().fit(moons.Xs, moons.Xs[:, 0], moons.Xt)
+
+
+def test_text_is_refused(make_method, moons):
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        make_method().fit(np.full((60, 2), "a"), moons.ys, moons.Xt)
+
+
+def test_sparse_rows_are_refused(make_method, moons):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        make_method().fit(csr_array(moons.Xs), moons.ys, moons.Xt)
+
+
+@pytest.mark.parametrize("where", ["source", "target", "both"])
+def test_a_constant_column_does_no_harm(make_method, blobs, where):
+    Xs, Xt = blobs.Xs.copy(), blobs.Xt.copy()
+    if where in ("source", "both"):
+        Xs[:, 2] = 3.0
+    if where in ("target", "both"):
+        Xt[:, 2] = 3.0
+    predicted = make_method().fit(Xs, blobs.ys, Xt).predict(Xt)
+    assert np.mean(predicted == blobs.yt) > 0.5
+
+
+def test_integer_rows_are_as_good_as_floats(make_method, blobs):
+    Xs, Xt = np.rint(4 * blobs.Xs), np.rint(4 * blobs.Xt)
+    as_floats = make_method().fit(Xs, blobs.ys, Xt).predict(Xt)
+    as_integers = make_method().fit(Xs.astype(int), blobs.ys, Xt.astype(int))
+    np.testing.assert_array_equal(as_integers.predict(Xt.astype(int).tolist()), as_floats)
+
+
+def test_data_frames_are_as_good_as_arrays(make_method, blobs):
+    names = list("abcde")
+    Xs, Xt = pd.DataFrame(blobs.Xs, columns=names), pd.DataFrame(blobs.Xt, columns=names)
+    method = make_method().fit(Xs, pd.Series(blobs.ys, name="label"), Xt)
+    assert list(method.feature_names_in_) == names
+    plain = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
+    np.testing.assert_array_equal(method.predict(Xt), plain.predict(blobs.Xt))
+
+
+@pytest.mark.parametrize("where", ["Xt", "X"])
+@pytest.mark.parametrize("names", ["abcdf", "bacde"], ids=["other", "reordered"])
+def test_columns_of_other_names_or_order_are_refused(make_method, blobs, where, names):
+    good = {"columns": list("abcde")}
+    frames = {where: pd.DataFrame(blobs.Xt, columns=list(names))}
+    Xs, Xt = pd.DataFrame(blobs.Xs, **good), frames.get("Xt", pd.DataFrame(blobs.Xt, **good))
+    with pytest.raises(ValueError, match="feature names"):
+        make_method().fit(Xs, blobs.ys, Xt).predict(frames["X"])
+
+
+def test_predict_before_fit_is_refused(make_method, moons):
+    with pytest.raises(NotFittedError):
+        make_method().predict(moons.Xt)
+
+
+def test_fit_leaves_parameters_and_input_alone(make_method, blobs):
+    method = make_method()
+    before = {name: repr(value) for name, value in method.get_params().items()}
+    given = blobs._replace(**{k: v.copy() for k, v in blobs._asdict().items()})
+    method.fit(given.Xs, given.ys, given.Xt)
+    method.predict(given.Xt)
+    assert {name: repr(value) for name, value in method.get_params().items()} == before
+    for name, value in blobs._asdict().items():
+        np.testing.assert_array_equal(getattr(given, name), value)
+
+
+def test_a_clone_of_a_fitted_method_is_unfitted_and_fits_alike(make_method, blobs):
+    method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
+    copy = clone(method)
+    assert not hasattr(copy, "classes_")
+    copy.fit(blobs.Xs, blobs.ys, blobs.Xt)
+    np.testing.assert_array_equal(copy.predict(blobs.Xt), method.predict(blobs.Xt))
+
+
+def test_two_fits_predict_the_same(make_method, domains):
+    method = make_method()
+    first = method.fit(domains.Xs, domains.ys, domains.Xt).predict(domains.Xt)
+    again = method.fit(domains.Xs, domains.ys, domains.Xt).predict(domains.Xt)
+    np.testing.assert_array_equal(again, first)
+
+
+def test_a_refit_forgets_the_first_data(make_method, moons, blobs):
+    method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt).fit(moons.Xs, moons.ys, moons.Xt)
+    fresh = make_method().fit(moons.Xs, moons.ys, moons.Xt)
+    np.testing.assert_array_equal(method.predict(moons.Xt), fresh.predict(moons.Xt))
+
+
+def test_each_row_is_predicted_by_itself(make_method, domains):
+    method = make_method().fit(domains.Xs, domains.ys, domains.Xt)
+    together = method.predict(domains.Xt)
+    order = np.random.default_rng(0).permutation(len(domains.Xt))
+    np.testing.assert_array_equal(method.predict(domains.Xt[order]), together[order])
+    np.testing.assert_array_equal(method.predict(domains.Xt[::3]), together[::3])
+
+
+def test_another_classifier_can_be_put_in(make_method, blobs):
+    method = make_method()
+    if "classifier" not in method.get_params(deep=False):
+        pytest.skip("the method is its own classifier")
+    chosen = LogisticRegression(max_iter=1000)
+    method.set_params(classifier=chosen).fit(blobs.Xs, blobs.ys, blobs.Xt)
+    assert isinstance(method.classifier_, LogisticRegression)
+    assert method.classifier_ is not chosen
+    assert not hasattr(chosen, "classes_")
+    assert method.score(blobs.Xt, blobs.yt) > 0.5

@@ -1,0 +1,188 @@
+"""Optimal transport against POT's solvers, scipy's assignment and closed forms."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import ot
+import pytest
+from scipy.linalg import sqrtm
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+from sklearn.svm import SVC
+
+from baselines.optimal_transport import OptimalTransport, TransportError
+
+ENTROPIC = {"reg_e": 0.1, "norm": "max"}
+
+
+def uniform(X):
+    return np.full(len(X), 1 / len(X))
+
+
+def squared_distances(domains):
+    return cdist(domains.Xs, domains.Xt, "sqeuclidean")
+
+
+def barycentres(plan, Xt):
+    return plan @ Xt / plan.sum(axis=1, keepdims=True)
+
+
+def test_emd_is_the_barycentric_map_of_the_exact_plan(domains):
+    method = OptimalTransport().fit(domains.Xs, domains.ys, domains.Xt)
+    plan = ot.emd(uniform(domains.Xs), uniform(domains.Xt), squared_distances(domains))
+    np.testing.assert_allclose(method.transform(domains.Xs), barycentres(plan, domains.Xt))
+    plain = SVC().fit(barycentres(plan, domains.Xt), domains.ys)
+    np.testing.assert_array_equal(method.predict(domains.Xt), plain.predict(domains.Xt))
+    assert method.misplaced_mass_ < 1e-12
+
+
+def test_emd_between_samples_of_one_size_is_the_best_assignment(domains):
+    n = min(len(domains.Xs), len(domains.Xt))
+    Xs, Xt = domains.Xs[:n], domains.Xt[:n]
+    method = OptimalTransport().fit(Xs, domains.ys[:n], Xt)
+    chosen = linear_sum_assignment(cdist(Xs, Xt, "sqeuclidean"))[1]
+    np.testing.assert_allclose(method.transform(Xs), Xt[chosen], atol=1e-12)
+
+
+def test_sinkhorn_is_the_barycentric_map_of_the_entropic_plan(domains):
+    method = OptimalTransport("sinkhorn", **ENTROPIC).fit(domains.Xs, domains.ys, domains.Xt)
+    cost = squared_distances(domains)
+    # Plain scaling iterations, written out.
+    kernel = np.exp(-cost / cost.max() / 0.1)
+    v = np.ones(len(domains.Xt))
+    for _ in range(5000):
+        u = uniform(domains.Xs) / (kernel @ v)
+        v = uniform(domains.Xt) / (kernel.T @ u)
+    plan = u[:, None] * kernel * v
+    np.testing.assert_allclose(method.transport_.coupling_, plan, atol=1e-8)
+    np.testing.assert_allclose(
+        method.transform(domains.Xs), barycentres(plan, domains.Xt), atol=1e-5
+    )
+    assert 0 < method.misplaced_mass_ < 1e-6
+
+
+def test_little_entropy_comes_to_the_exact_plan(moons):
+    exact = OptimalTransport().fit(moons.Xs, moons.ys, moons.Xt)
+    entropic = OptimalTransport("sinkhorn", reg_e=0.01, max_iter=50_000)
+    entropic.fit(moons.Xs, moons.ys, moons.Xt)
+    cost = squared_distances(moons)
+    lowest = np.sum(cost * exact.transport_.coupling_)
+    assert np.sum(cost * entropic.transport_.coupling_) == pytest.approx(lowest, rel=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:Sinkhorn did not converge")  # of the reference call
+def test_the_class_term_is_pots(domains):
+    method = OptimalTransport("sinkhorn_lpl1", reg_cl=0.05, **ENTROPIC)
+    method.fit(domains.Xs, domains.ys, domains.Xt)
+    cost = squared_distances(domains)
+    plan = ot.da.sinkhorn_lpl1_mm(
+        uniform(domains.Xs), domains.ys, uniform(domains.Xt), cost / cost.max(), 0.1, eta=0.05,
+        numInnerItermax=2000, stopInnerThr=1e-8,
+    )  # fmt: skip
+    np.testing.assert_allclose(method.transform(domains.Xs), barycentres(plan, domains.Xt))
+
+
+def test_the_class_term_keeps_the_classes_apart(moons):
+    def shared(method):
+        plan = method.fit(moons.Xs, moons.ys, moons.Xt).transport_.coupling_
+        by_class = np.stack([plan[moons.ys == c].sum(axis=0) for c in (0, 1)])
+        return by_class.min(axis=0).sum()
+
+    assert shared(OptimalTransport("sinkhorn_lpl1", reg_cl=0.5, **ENTROPIC)) < 0.5 * shared(
+        OptimalTransport("sinkhorn", **ENTROPIC)
+    )
+
+
+def test_the_label_minus_one_is_a_label_like_any_other(moons):
+    def moved(ys):
+        method = OptimalTransport("sinkhorn_lpl1", reg_cl=0.5, **ENTROPIC)
+        return method.fit(moons.Xs, ys, moons.Xt).transform(moons.Xs)
+
+    np.testing.assert_array_equal(moved(2 * moons.ys - 1), moved(moons.ys))
+
+
+def test_linear_is_the_map_between_gaussians(domains):
+    method = OptimalTransport("linear").fit(domains.Xs, domains.ys, domains.Xt)
+    eye = 1e-8 * np.eye(domains.Xs.shape[1])
+    Cs, Ct = (np.cov(X.T, ddof=0) + eye for X in (domains.Xs, domains.Xt))
+    root = sqrtm(Cs)
+    A = np.linalg.solve(root, sqrtm(root @ Ct @ root)) @ np.linalg.inv(root)
+    expected = (domains.Xs - domains.Xs.mean(axis=0)) @ A + domains.Xt.mean(axis=0)
+    moved = method.transform(domains.Xs)
+    np.testing.assert_allclose(moved, expected, atol=1e-7)
+    np.testing.assert_allclose(moved.mean(axis=0), domains.Xt.mean(axis=0), atol=1e-7)
+    np.testing.assert_allclose(np.cov(moved.T), np.cov(domains.Xt.T) * _ddof(domains), atol=1e-5)
+    assert np.isnan(method.misplaced_mass_)
+
+
+def _ddof(domains):
+    ns, nt = len(domains.Xs), len(domains.Xt)
+    return (ns / (ns - 1)) / (nt / (nt - 1))
+
+
+def test_new_rows_move_as_their_nearest_training_row(moons):
+    method = OptimalTransport().fit(moons.Xs, moons.ys, moons.Xt)
+    new = moons.Xs[:5] + 1e-6
+    np.testing.assert_allclose(
+        method.transform(new), method.transform(moons.Xs)[:5] + 1e-6, atol=1e-12
+    )
+
+
+def test_too_few_pivots_are_an_error(moons):
+    with pytest.raises(TransportError, match=r"not solved to optimality.*raise max_iter"):
+        OptimalTransport(max_iter=1).fit(moons.Xs, moons.ys, moons.Xt)
+
+
+@pytest.mark.parametrize("transport", ["sinkhorn", "sinkhorn_lpl1"])
+def test_a_plan_that_did_not_converge_is_an_error(moons, transport):
+    method = OptimalTransport(transport, reg_e=1e-3, max_iter=2, max_inner_iter=2)
+    with pytest.raises(TransportError, match=r"did not converge.*of the mass.*raise reg_e"):
+        method.fit(moons.Xs, moons.ys, moons.Xt)
+
+
+def test_underflow_is_an_error_and_no_row_at_the_origin(moons):
+    # exp(-cost / reg) is zero everywhere; POT alone would warn and return rows of zeros.
+    method = OptimalTransport("sinkhorn_lpl1", reg_e=1e-9)
+    with pytest.raises(TransportError, match="sinkhorn_lpl1 plan"):
+        method.fit(moons.Xs, moons.ys, moons.Xt + 10)
+
+
+def test_a_plan_of_nan_is_an_error(moons):
+    # All costs are zero, and 'max' divides by the largest.
+    Xs, Xt = np.ones_like(moons.Xs), np.ones_like(moons.Xt)
+    with pytest.raises(TransportError, match=r"NaN|optimality"):
+        OptimalTransport("sinkhorn", norm="max").fit(Xs, moons.ys, Xt)
+
+
+def test_a_row_out_of_reach_of_the_entropic_map_is_an_error(moons):
+    method = OptimalTransport("sinkhorn").fit(moons.Xs, moons.ys, moons.Xt)
+    with pytest.raises(FloatingPointError, match="transported source"):
+        method.transform(moons.Xs + 1e3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"transport": "gromov"}, {"norm": "mean"}, {"reg_e": 0.0}, {"tol": -1.0}, {"reg_cl": -1.0}],
+    ids=str,
+)
+def test_wrong_parameters_are_refused_by_name(moons, wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must"):
+        OptimalTransport(**wrong).fit(moons.Xs, moons.ys, moons.Xt)
+
+
+def test_importing_the_module_does_not_import_pot():
+    code = "import sys, baselines.optimal_transport; sys.exit('ot' in sys.modules)"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_it_agrees_with_skada(domains):
+    skada = pytest.importorskip("skada")
+    X = np.concatenate([domains.Xs, domains.Xt])
+    which = np.repeat([1, -2], [len(domains.Xs), len(domains.Xt)])
+    y = np.concatenate([domains.ys, np.full(len(domains.Xt), -1)])
+    theirs = np.asarray(skada.OTMappingAdapter().fit_transform(X, y, sample_domain=which))
+    ours = OptimalTransport().fit(domains.Xs, domains.ys, domains.Xt).transform(domains.Xs)
+    np.testing.assert_allclose(ours, theirs[: len(ours)], atol=1e-10)

@@ -1,0 +1,97 @@
+"""Subspace Alignment against its formula written out with a singular value decomposition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.svm import SVC
+
+from baselines.reference import SourceOnly
+from baselines.subspace_alignment import SubspaceAlignment
+
+
+def leading_axes(X, k):
+    return np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:k].T
+
+
+def written_out(Xs, Xt, k):
+    """Aligned source and target, each domain about its own mean; signs of the axes are free."""
+    Ps, Pt = leading_axes(Xs, k), leading_axes(Xt, k)
+    return (Xs - Xs.mean(axis=0)) @ Ps @ Ps.T @ Pt, (Xt - Xt.mean(axis=0)) @ Pt
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_it_is_its_formula(domains, k):
+    method = SubspaceAlignment(k).fit(domains.Xs, domains.ys, domains.Xt)
+    source, target = written_out(domains.Xs, domains.Xt, k)
+    ours_source, ours_target = method.transform(domains.Xs), method._map_target(domains.Xt)
+    signs = np.sign(np.sum(ours_target * target, axis=0))
+    np.testing.assert_allclose(ours_source, source * signs, atol=1e-12)
+    np.testing.assert_allclose(ours_target, target * signs, atol=1e-12)
+    plain = SVC().fit(source, domains.ys)
+    np.testing.assert_array_equal(method.predict(domains.Xt), plain.predict(target))
+
+
+def test_the_alignment_is_the_closest_of_all_matrices(blobs):
+    method = SubspaceAlignment(3).fit(blobs.Xs, blobs.ys, blobs.Xt)
+    Ps, Pt = method.source_pca_.components_.T, method.target_pca_.components_.T
+    best = np.linalg.lstsq(Ps, Pt)[0]
+    np.testing.assert_allclose(method.alignment_, best, atol=1e-12)
+
+
+def test_all_components_only_centre_and_rotate(domains):
+    method = SubspaceAlignment().fit(domains.Xs, domains.ys, domains.Xt)
+    assert method.n_components_ == domains.Xs.shape[1]
+    for ours, rows in [
+        (method.transform(domains.Xs), domains.Xs),
+        (method._map_target(domains.Xt), domains.Xt),
+    ]:
+        centred = rows - rows.mean(axis=0)
+        np.testing.assert_allclose(ours @ ours.T, centred @ centred.T, atol=1e-10)
+    # Hence on centred domains it is 'Source only'.
+    Xs, Xt = domains.Xs - domains.Xs.mean(axis=0), domains.Xt - domains.Xt.mean(axis=0)
+    np.testing.assert_array_equal(
+        SubspaceAlignment().fit(Xs, domains.ys, Xt).predict(Xt),
+        SourceOnly().fit(Xs, domains.ys, Xt).predict(Xt),
+    )
+
+
+@given(shift=st.floats(-1e3, 1e3), k=st.integers(1, 5))
+def test_a_shift_of_the_target_changes_nothing(shift, k):
+    rng = np.random.default_rng(5)
+    Xs, Xt, ys = rng.normal(size=(30, 5)), 2 * rng.normal(size=(25, 5)), np.arange(30) % 2
+    still = SubspaceAlignment(k).fit(Xs, ys, Xt)
+    moved = SubspaceAlignment(k).fit(Xs, ys, Xt + shift)
+    np.testing.assert_allclose(moved.transform(Xs), still.transform(Xs), atol=1e-8)
+
+
+def test_transform_is_what_the_classifier_saw(blobs):
+    method = SubspaceAlignment(2).fit(blobs.Xs, blobs.ys, blobs.Xt)
+    plain = SVC().fit(method.transform(blobs.Xs), blobs.ys)
+    np.testing.assert_array_equal(plain.support_, method.classifier_.support_)
+
+
+@pytest.mark.parametrize("k", [0, 6, -1, 2.0, True, "all"])
+def test_an_impossible_number_of_components_is_refused(blobs, k):
+    with pytest.raises(ValueError, match="n_components must be None or an integer from 1 to 5"):
+        SubspaceAlignment(k).fit(blobs.Xs, blobs.ys, blobs.Xt)
+
+
+def test_few_rows_bound_the_number_of_components(blobs):
+    with pytest.raises(ValueError, match=r"from 1 to 3 = .*target rows 3"):
+        SubspaceAlignment(4).fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
+    method = SubspaceAlignment().fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
+    assert method.n_components_ == 3
+
+
+def test_it_agrees_with_skada(domains):
+    skada = pytest.importorskip("skada")
+    theirs = skada.SubspaceAlignmentAdapter(n_components=2)
+    X = np.concatenate([domains.Xs, domains.Xt])
+    which = np.repeat([1, -2], [len(domains.Xs), len(domains.Xt)])
+    moved = np.asarray(theirs.fit_transform(X, sample_domain=which))
+    method = SubspaceAlignment(2).fit(domains.Xs, domains.ys, domains.Xt)
+    ours = np.concatenate([method.transform(domains.Xs), method._map_target(domains.Xt)])
+    np.testing.assert_allclose(np.abs(ours), np.abs(moved), atol=1e-12)

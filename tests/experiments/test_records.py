@@ -1,0 +1,587 @@
+"""The store of records: what it writes comes back, and what it did not write is noticed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import random
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments import records
+from experiments.records import (
+    Outcome,
+    Record,
+    RecordError,
+    RecordStore,
+    canonical_json,
+    dumps,
+    loads,
+    sha256_of,
+)
+
+
+def done(repetition: int, accuracy: float = 0.75) -> Outcome:
+    return Outcome(repetition, 10 + repetition, "done", accuracy, 1.5, 0.25, None)
+
+
+def failed(repetition: int, error: str = "RuntimeError: no convergence") -> Outcome:
+    return Outcome(repetition, 10 + repetition, "failed", None, 0.5, None, error)
+
+
+def make_record(**changes: object) -> Record:
+    config = changes.pop("config", {"method": {"name": "krda", "steps": 400, "lr": 0.01}})
+    digest = changes.pop("config_sha256", None)
+    values: dict[str, object] = {
+        "dataset": "moons",
+        "task": "40",
+        "method": "krda",
+        "identity": "1d" * 32,
+        "config_sha256": sha256_of(config) if digest is None else digest,
+        "config": config,
+        "data_sha256": "da" * 32,
+        "code_fingerprint": "c0de" * 16,
+        "outcomes": tuple(done(i, 0.7 + i / 50) for i in range(5)),
+        "environment": {"python": "3.11", "threads": 1},
+    }
+    return Record(**(values | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RecordStore:
+    return RecordStore(tmp_path / "records")
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
+seconds = st.none() | st.floats(0, 1e6)
+errors = st.text(st.characters(), min_size=1).filter(lambda text: text.strip() != "")
+
+
+@st.composite
+def outcome_lists(draw: st.DrawFn) -> tuple[Outcome, ...]:
+    outcomes = []
+    for repetition in range(draw(st.integers(1, 6))):
+        seed = draw(st.integers(0, 2**64))
+        if draw(st.booleans()):
+            numbers = draw(st.tuples(st.floats(0, 1), st.floats(0, 1e6), st.floats(0, 1e6)))
+            outcomes.append(Outcome(repetition, seed, "done", *numbers, None))
+        else:
+            status = draw(st.sampled_from(["failed", "diverged", "timeout"]))
+            times = draw(st.tuples(seconds, seconds))
+            outcomes.append(Outcome(repetition, seed, status, None, *times, draw(errors)))
+    return tuple(draw(st.permutations(outcomes)))
+
+
+@st.composite
+def any_records(draw: st.DrawFn) -> Record:
+    config = draw(st.dictionaries(st.text(), json_values, max_size=3))
+    return make_record(
+        dataset=draw(names),
+        task=draw(names),
+        method=draw(names),
+        config=config,
+        outcomes=draw(outcome_lists()),
+        environment=draw(st.dictionaries(st.text(), json_values, max_size=3)),
+    )
+
+
+class TestRoundTrip:
+    @given(any_records())
+    @settings(max_examples=60, deadline=None)
+    def test_any_valid_record_comes_back_equal(self, record: Record) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            store = RecordStore(Path(directory))
+            path = store.write(record)
+            assert store.read(path) == record
+            assert store.get(record.dataset, record.task, record.method, record.config_sha256) == (
+                record
+            )
+            assert list(store.scan()) == [record]
+            assert store.scan().damaged == ()
+
+    @given(any_records())
+    @settings(max_examples=60, deadline=None)
+    def test_text_is_a_function_of_the_record(self, record: Record) -> None:
+        text = dumps(record)
+        assert dumps(loads(text.encode("ascii"))) == text
+        assert text.endswith("}\n")
+
+    def test_file_name_is_method_and_twelve_digits_of_the_config(self, store: RecordStore) -> None:
+        record = make_record()
+        path = store.write(record)
+        expected = store.root / "moons" / "40" / f"krda-{record.config_sha256[:12]}.json"
+        assert path == expected
+        assert [p for p in store.root.rglob("*") if p.is_file()] == [expected]
+
+    def test_file_is_canonical_json_with_its_checksum(self, store: RecordStore) -> None:
+        text = store.write(make_record()).read_text("ascii")
+        content = json.loads(text)
+        checksum = content.pop("sha256")
+        assert checksum == sha256_of(content)
+        assert text == json.dumps(content | {"sha256": checksum}, sort_keys=True, indent=1) + "\n"
+
+    def test_outcomes_are_kept_in_the_order_of_repetitions(self) -> None:
+        outcomes = (done(2), done(0), failed(1))
+        assert [o.repetition for o in make_record(outcomes=outcomes).outcomes] == [0, 1, 2]
+
+    def test_record_does_not_change_with_the_callers_config(self) -> None:
+        config = {"steps": [1, 2]}
+        record = make_record(config=config)
+        config["steps"].append(3)
+        assert record.config == {"steps": [1, 2]}
+
+    def test_relative_and_absolute_paths_name_the_same_record(
+        self, store: RecordStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = store.write(make_record())
+        monkeypatch.chdir(store.root)
+        assert store.read(path.relative_to(store.root)) == make_record()
+
+
+class TestSuperseding:
+    def test_same_config_is_replaced_even_with_another_identity(self, store: RecordStore) -> None:
+        store.write(make_record())
+        newer = make_record(identity="2e" * 32, outcomes=(failed(0),))
+        store.write(newer)
+        assert list(store.scan()) == [newer]
+
+    def test_another_config_is_another_file(self, store: RecordStore) -> None:
+        store.write(make_record())
+        store.write(make_record(config={"steps": 1}))
+        assert len(store.scan()) == 2
+
+    def test_complete_record_survives_a_failed_one_of_the_same_identity(
+        self, store: RecordStore
+    ) -> None:
+        complete = make_record()
+        path = store.write(complete)
+        assert store.write(make_record(outcomes=(failed(0),))) == path
+        assert store.read(path) == complete
+
+    def test_failed_record_gives_way_to_a_complete_one(self, store: RecordStore) -> None:
+        store.write(make_record(outcomes=(failed(0),)))
+        store.write(make_record())
+        assert list(store.scan()) == [make_record()]
+
+    def test_damaged_record_gives_way_to_any(self, store: RecordStore) -> None:
+        path = store.write(make_record())
+        path.write_bytes(b"{")
+        incomplete = make_record(outcomes=(failed(0),))
+        store.write(incomplete)
+        assert store.read(path) == incomplete
+
+
+class TestComplete:
+    def test_all_done(self) -> None:
+        assert make_record().complete
+
+    @pytest.mark.parametrize("status", ["failed", "diverged", "timeout"])
+    def test_one_not_done_is_not_complete(self, status: str) -> None:
+        other = dataclasses.replace(failed(4), status=status)
+        record = make_record(outcomes=(*(done(i) for i in range(4)), other))
+        assert not record.complete
+        assert record.unfinished == (other,)
+        assert record.accuracies == (0.75,) * 4
+
+
+INVALID_OUTCOMES = {
+    "accuracy missing": {"accuracy": None},
+    "accuracy above 1": {"accuracy": 1.0000001},
+    "accuracy below 0": {"accuracy": -0.1},
+    "accuracy NaN": {"accuracy": math.nan},
+    "accuracy a bool": {"accuracy": True},
+    "accuracy a text": {"accuracy": "0.5"},
+    "accuracy a huge integer": {"accuracy": 10**400},
+    "accuracy though failed": {"status": "failed", "error": "x"},
+    "failed without an error": {"status": "failed", "accuracy": None},
+    "failed with a blank error": {"status": "failed", "accuracy": None, "error": " "},
+    "done with an error": {"error": "x"},
+    "unknown status": {"status": "ok"},
+    "status no text": {"status": ["done"]},
+    "negative seconds": {"fit_seconds": -1.0},
+    "infinite seconds": {"predict_seconds": math.inf},
+    "no seconds though done": {"predict_seconds": None},
+    "seed a float": {"seed": 1.0},
+    "negative seed": {"seed": -1},
+    "repetition a bool": {"repetition": True},
+}
+
+INVALID_RECORDS = {
+    "climbing data set": {"dataset": ".."},
+    "climbing task": {"task": "../../etc"},
+    "absolute method": {"method": "/tmp/x"},
+    "hidden": {"task": ".hidden"},
+    "backslash": {"task": "a\\b"},
+    "space": {"task": "a b"},
+    "newline at the end": {"task": "40\n"},
+    "null byte": {"task": "40\0"},
+    "letter outside ASCII": {"task": "40°"},
+    "digit outside ASCII": {"task": "٤٠"},
+    "empty name": {"method": ""},
+    "long name": {"method": "a" * 101},
+    "name no text": {"task": 40},
+    "no outcomes": {"outcomes": ()},
+    "repetition twice": {"outcomes": (done(0), done(0))},
+    "repetition left out": {"outcomes": (done(0), done(2))},
+    "repetitions from 1": {"outcomes": (done(1), done(2))},
+    "outcome no Outcome": {"outcomes": ({"repetition": 0},)},
+    "short checksum": {"data_sha256": "da"},
+    "upper-case checksum": {"config_sha256": "DA" * 32},
+    "identity no hex": {"identity": "krda"},
+    "schema of the future": {"schema": 2},
+    "schema a bool": {"schema": True},
+    "config no dict": {"config": [1]},
+    "NaN in the config": {"config": {"a": [1, {"b": math.nan}]}, "config_sha256": "aa" * 32},
+    "object in the config": {"config": {"a": object()}, "config_sha256": "aa" * 32},
+    "number as a key": {"environment": {1: 2}},
+}
+
+
+class TestRefusal:
+    @pytest.mark.parametrize("changes", INVALID_OUTCOMES.values(), ids=INVALID_OUTCOMES.keys())
+    def test_invalid_outcome(self, changes: dict[str, object]) -> None:
+        with pytest.raises(ValueError, match="must be"):
+            dataclasses.replace(done(0), **changes)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("changes", INVALID_RECORDS.values(), ids=INVALID_RECORDS.keys())
+    def test_invalid_record(self, changes: dict[str, object]) -> None:
+        with pytest.raises(ValueError, match="must be"):
+            make_record(**({"config_sha256": "aa" * 32} | changes))
+
+    def test_path_traversal_has_no_path(self, store: RecordStore) -> None:
+        with pytest.raises(ValueError, match="task must be"):
+            store.path("moons", "..", "krda", "aa" * 32)
+
+    def test_canonical_json_refuses_nan(self) -> None:
+        with pytest.raises(ValueError, match="JSON compliant"):
+            canonical_json({"a": math.nan})
+
+
+def resigned(record: Record, **changes: object) -> bytes:
+    """The record's text with fields changed behind the back of Record, the checksum made anew."""
+    content = json.loads(dumps(record))
+    del content["sha256"]
+    content |= changes
+    return canonical_json(content | {"sha256": sha256_of(content)}).encode("ascii")
+
+
+def edited_outcome(**changes: object) -> bytes:
+    outcomes = json.loads(dumps(make_record()))["outcomes"]
+    outcomes[2] |= changes
+    return resigned(make_record(), outcomes=outcomes)
+
+
+TEXT = dumps(make_record()).encode("ascii")
+DAMAGE: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "empty"),
+    "blank": (b"\n \n", "empty"),
+    "zeros": (bytes(len(TEXT)), "not JSON"),
+    "another format": (b"\x80\x04\x95 pickle", "not ASCII"),
+    "a list": (b"[]\n", "JSON object"),
+    "written twice": (TEXT + TEXT, "not JSON"),
+    "newline lost": (TEXT[:-1], "canonical"),
+    "Windows newlines": (TEXT.replace(b"\n", b"\r\n"), "canonical"),
+    "hand-edited accuracy": (TEXT.replace(b'"accuracy": 0.74', b'"accuracy": 0.94'), "checksum"),
+    "hand-edited seed": (TEXT.replace(b'"seed": 12', b'"seed": 13'), "checksum"),
+    "hand-edited config": (TEXT.replace(b'"steps": 400', b'"steps": 40'), "checksum"),
+    "checksum removed": (TEXT.replace(b'"sha256"', b'"sha255"'), "keys"),
+    "key twice": (TEXT.replace(b'{\n "code', b'{\n "task": "40",\n "code'), "twice"),
+    "NaN": (TEXT.replace(b'"accuracy": 0.74', b'"accuracy": NaN'), "NaN"),
+    "infinity": (TEXT.replace(b'"accuracy": 0.74', b'"accuracy": 1e999'), "JSON compliant"),
+    "nested deeply": (b'{"schema":' * 100_000, "deep"),
+    "nested in the config": (
+        TEXT.replace(b'"steps": 400', b'"steps": ' + b"[" * 900 + b"]" * 900),
+        "deep|checksum",
+    ),
+    "schema of the future": (resigned(make_record(), schema=2), "schema"),
+    "schema as text": (resigned(make_record(), schema="1"), "schema"),
+    "schema true": (resigned(make_record(), schema=True), "schema"),
+    "unknown key": (resigned(make_record(), note="x"), "unknown"),
+    "task that climbs": (resigned(make_record(), task="../40"), "task must be"),
+    "outcomes no list": (resigned(make_record(), outcomes={}), "outcomes must be"),
+    "outcome no object": (resigned(make_record(), outcomes=[1]), "outcomes must be"),
+    "no outcome": (resigned(make_record(), outcomes=[]), "outcomes must be"),
+    "unknown key in an outcome": (edited_outcome(note="x"), "unknown"),
+    "accuracy in percent": (edited_outcome(accuracy=74.0), "accuracy must be"),
+    "accuracy gone": (edited_outcome(accuracy=None), "accuracy must be"),
+    "failed with an accuracy": (edited_outcome(status="failed", error="x"), "accuracy must be"),
+    "repetition twice": (edited_outcome(repetition=1), "outcomes must be"),
+    "accuracy as an integer": (edited_outcome(accuracy=1), "canonical"),
+    "seconds beyond a float": (edited_outcome(fit_seconds=10**400), "fit_seconds must be"),
+    "another task, signed": (resigned(make_record(), task="50"), "belongs to"),
+    "another method, signed": (resigned(make_record(), method="ot"), "belongs to"),
+    "another config, signed": (resigned(make_record(), config_sha256="ab" * 32), "belongs to"),
+}
+
+
+def assert_noticed(store: RecordStore, path: Path, reason: str = "") -> None:
+    """The file raises when read, and a scan names it, with the reason, and nothing else."""
+    with pytest.raises(RecordError, match=reason) as caught:
+        store.read(path)
+    assert caught.value.path == path
+    scan = store.scan()
+    assert [damage.path for damage in scan.damaged] == [path]
+    assert scan.damaged[0].reason == caught.value.reason
+    assert caught.value.reason in str(caught.value)
+
+
+class TestDamage:
+    @pytest.mark.parametrize(("text", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
+    def test_each_kind_is_noticed(self, store: RecordStore, text: bytes, reason: str) -> None:
+        assert text != TEXT
+        path = store.write(make_record())
+        other = make_record(task="50")
+        store.write(other)
+        path.write_bytes(text)
+        assert_noticed(store, path, reason)
+        assert list(store.scan()) == [other]
+        with pytest.raises(RecordError):
+            store.get("moons", "40", "krda", make_record().config_sha256)
+
+    def test_every_truncation_is_noticed(self) -> None:
+        for length in range(len(TEXT)):
+            with pytest.raises(ValueError, match=r"\w"):
+                loads(TEXT[:length])
+
+    def test_every_single_flipped_bit_is_noticed(self) -> None:
+        generator = random.Random(0)
+        for position in range(len(TEXT)):
+            flipped = bytearray(TEXT)
+            flipped[position] ^= 1 << generator.randrange(8)
+            with pytest.raises(ValueError, match=r"\w"):
+                loads(bytes(flipped))
+
+    def test_two_files_swapped_are_both_noticed(self, store: RecordStore) -> None:
+        first = store.write(make_record())
+        second = store.write(make_record(config={"steps": 1}))
+        texts = first.read_bytes(), second.read_bytes()
+        first.write_bytes(texts[1])
+        second.write_bytes(texts[0])
+        scan = store.scan()
+        assert len(scan) == 0
+        assert [damage.path for damage in scan.damaged] == sorted([first, second])
+        assert all("belongs to" in damage.reason for damage in scan.damaged)
+
+    def test_copy_under_another_name_is_noticed(self, store: RecordStore) -> None:
+        path = store.write(make_record())
+        copy = path.with_name(path.name.replace("krda", "ot"))
+        copy.write_bytes(path.read_bytes())
+        assert_noticed(store, copy, "belongs to")
+        assert list(store.scan()) == [make_record()]
+
+    def test_config_that_shares_twelve_digits_is_not_taken_for_another(
+        self, store: RecordStore
+    ) -> None:
+        store.write(make_record(config_sha256="ab" * 32))
+        with pytest.raises(RecordError, match="another config"):
+            store.get("moons", "40", "krda", "ab" * 31 + "cd")
+
+    def test_record_outside_of_its_place_is_noticed(self, store: RecordStore) -> None:
+        store.write(make_record())
+        stray = store.root / "stray.json"
+        stray.write_bytes(TEXT)
+        scan = store.scan()
+        assert [damage.path for damage in scan.damaged] == [stray]
+        assert len(scan) == 1
+
+    def test_directory_in_place_of_a_record_is_noticed(self, store: RecordStore) -> None:
+        path = store.path_of(make_record())
+        path.mkdir(parents=True)
+        assert_noticed(store, path, "regular file")
+
+    def test_pipe_is_noticed_and_not_waited_for(self, store: RecordStore) -> None:
+        path = store.path_of(make_record())
+        path.parent.mkdir(parents=True)
+        os.mkfifo(path)
+        assert_noticed(store, path, "regular file")
+
+    def test_link_to_nowhere_is_noticed(self, store: RecordStore) -> None:
+        path = store.path_of(make_record())
+        path.parent.mkdir(parents=True)
+        path.symlink_to("nowhere.json")
+        assert_noticed(store, path, "cannot be read")
+        with pytest.raises(RecordError):
+            store.get("moons", "40", "krda", make_record().config_sha256)
+
+    def test_refused_permission_is_damage(
+        self, store: RecordStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = store.write(make_record())
+
+        def refuse(self: Path) -> bytes:
+            raise PermissionError(13, "Permission denied", str(self))
+
+        # The mode bits do not bind root, who runs many a test suite.
+        monkeypatch.setattr(Path, "read_bytes", refuse)
+        assert_noticed(store, path, "Permission denied")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="permission bits do not bind root")
+    def test_closed_directory_is_damage(self, store: RecordStore) -> None:
+        path = store.write(make_record())
+        path.parent.chmod(0)
+        try:
+            assert [damage.path for damage in store.scan().damaged] == [path.parent]
+        finally:
+            path.parent.chmod(0o755)
+
+    def test_refused_listing_is_damage(
+        self, store: RecordStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = store.write(make_record())
+        store.write(make_record(task="50"))
+        scandir = os.scandir
+
+        def refuse(directory: Path) -> object:
+            if directory == path.parent:
+                raise PermissionError(13, "Permission denied", str(directory))
+            return scandir(directory)
+
+        monkeypatch.setattr(records.os, "scandir", refuse)
+        scan = store.scan()
+        assert [damage.path for damage in scan.damaged] == [path.parent]
+        assert [record.task for record in scan] == ["50"]
+
+
+class TestEmptyStore:
+    def test_no_directory_holds_nothing(self, store: RecordStore) -> None:
+        scan = store.scan()
+        assert (scan.records, scan.damaged) == ((), ())
+        assert store.get("moons", "40", "krda", "aa" * 32) is None
+        assert store.sweep() == ()
+
+    def test_file_in_place_of_the_directory_is_damage(self, tmp_path: Path) -> None:
+        root = tmp_path / "records"
+        root.write_text("x")
+        assert [damage.path for damage in RecordStore(root).scan().damaged] == [root]
+
+
+class TestTemporaryFiles:
+    def leftover(self, store: RecordStore, age: float) -> Path:
+        path = store.path_of(make_record())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.4711-00ff{age:.0f}.tmp")
+        temporary.write_bytes(TEXT[:100])
+        os.utime(temporary, (time.time() - age,) * 2)
+        return temporary
+
+    def test_readers_ignore_them(self, store: RecordStore) -> None:
+        self.leftover(store, 0)
+        scan = store.scan()
+        assert (scan.records, scan.damaged) == ((), ())
+
+    def test_only_old_ones_are_swept(self, store: RecordStore) -> None:
+        path = store.write(make_record())
+        young, old = self.leftover(store, 60), self.leftover(store, 7200)
+        assert store.sweep() == (old,)
+        assert young.exists()
+        assert store.read(path) == make_record()
+
+    def test_failed_write_leaves_none_and_keeps_the_old_record(
+        self, store: RecordStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = store.write(make_record())
+
+        def full(descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(records.os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            store.write(make_record(identity="2e" * 32))
+        assert list(path.parent.iterdir()) == [path]
+        assert store.read(path) == make_record()
+
+    def test_data_reaches_the_disk_before_the_name_and_the_name_before_the_return(
+        self, store: RecordStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = store.path_of(make_record())
+        path.parent.mkdir(parents=True)
+        steps = []
+        fsync, replace = os.fsync, Path.replace
+
+        def watch_fsync(descriptor: int) -> None:
+            is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            steps.append("sync directory" if is_directory else "sync file")
+            fsync(descriptor)
+
+        def watch_replace(self: Path, target: Path) -> Path:
+            assert self.parent == target.parent
+            steps.append("rename")
+            return replace(self, target)
+
+        monkeypatch.setattr(records.os, "fsync", watch_fsync)
+        monkeypatch.setattr(Path, "replace", watch_replace)
+        store.write(make_record())
+        assert steps == ["sync file", "rename", "sync directory"]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from experiments.records import *
+
+store, who = RecordStore(Path(sys.argv[1])), sys.argv[2]
+config = {{"padding": ["x" * 50] * 2000}}
+print("ready", flush=True)
+for turn in range(10**9):
+    outcomes = tuple(
+        Outcome(i, turn, "done", (turn % 100) / 100, 0.0, 0.0, None) for i in range(5)
+    )
+    store.write(Record(
+        dataset="d", task=str(turn % 3), method="m", identity="1d", config_sha256="ab" * 32,
+        config=config, data_sha256="da" * 32, code_fingerprint="c0de", outcomes=outcomes,
+        environment={{"writer": who}},
+    ))
+"""
+
+
+class TestKill:
+    def test_killed_writers_leave_only_whole_records(self, tmp_path: Path) -> None:
+        root = str(Path(records.__file__).parents[1])
+        store = RecordStore(tmp_path / "records")
+        generator = random.Random(1)
+        seen_turns = set()
+        for _ in range(6):
+            writers = [
+                subprocess.Popen(
+                    [sys.executable, "-c", WRITER.format(root=root), str(store.root), str(who)],
+                    stdout=subprocess.PIPE,
+                )
+                for who in range(2)
+            ]
+            for writer in writers:
+                assert writer.stdout is not None
+                assert writer.stdout.readline() == b"ready\n"
+            time.sleep(generator.uniform(0.02, 0.2))
+            for writer in writers:
+                # A reader beside the writers sees whole records, too.
+                assert store.scan().damaged == ()
+                writer.kill()
+                writer.wait()
+                writer.stdout.close()  # type: ignore[union-attr]
+            scan = store.scan()
+            assert scan.damaged == ()
+            for record in scan:
+                turns = {outcome.seed for outcome in record.outcomes}
+                assert len(turns) == 1  # all from one writing
+                seen_turns |= turns
+        assert seen_turns

@@ -1,0 +1,93 @@
+"""Means and intervals against scipy, a worked example by hand, and their limits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from experiments.statistics import Interval, mean_and_interval, overlap
+
+values = st.lists(st.floats(0, 1), min_size=2, max_size=12)
+
+
+@given(values)
+def test_agrees_with_scipys_t_interval(accuracies: list[float]) -> None:
+    interval = mean_and_interval(accuracies)
+    scale = np.std(accuracies, ddof=1) / math.sqrt(len(accuracies))
+    assert interval.mean == pytest.approx(np.mean(accuracies), rel=1e-12, abs=1e-15)
+    assert interval.n == len(accuracies)
+    if scale > 1e-8:
+        low, high = stats.t.interval(0.95, len(accuracies) - 1, np.mean(accuracies), scale)
+        assert interval.low == pytest.approx(low, rel=1e-9, abs=1e-12)
+        assert interval.high == pytest.approx(high, rel=1e-9, abs=1e-12)
+
+
+def test_worked_example_with_the_printed_t_table() -> None:
+    # Mean 3, squared deviations 4 + 1 + 0 + 1 + 4 = 10, s^2 = 10 / 4, and the tables of Student's
+    # distribution give 2.776 (to half of its last digit) for 4 degrees of freedom and 95 %.
+    interval = mean_and_interval([1, 2, 3, 4, 5])
+    assert interval.mean == 3
+    assert interval.half_width == pytest.approx(
+        2.776 * math.sqrt(2.5 / 5), abs=5e-4 * math.sqrt(0.5)
+    )
+
+
+def test_two_values_use_one_degree_of_freedom() -> None:
+    # 12.706 in the tables; s / sqrt(2) is half of the distance.
+    assert mean_and_interval([0.4, 0.6]).half_width == pytest.approx(12.706 * 0.1, abs=1e-4)
+
+
+def test_one_value_has_no_half_width() -> None:
+    assert mean_and_interval([0.7]) == Interval(0.7, None, 1)
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 0.1, 0.7, 1 / 3, 1.0])
+@pytest.mark.parametrize("n", [2, 3, 5, 7])
+def test_equal_values_have_half_width_exactly_zero(accuracy: float, n: int) -> None:
+    assert mean_and_interval([accuracy] * n) == Interval(accuracy, 0.0, n)
+
+
+@given(values)
+def test_order_does_not_matter(accuracies: list[float]) -> None:
+    assert mean_and_interval(accuracies) == mean_and_interval(accuracies[::-1])
+
+
+@pytest.mark.parametrize("accuracies", [[], [0.5, math.nan], [math.inf, 0.5]])
+def test_no_values_or_infinite_ones_are_refused(accuracies: list[float]) -> None:
+    with pytest.raises(ValueError, match="accurac"):
+        mean_and_interval(accuracies)
+
+
+def test_overlap_includes_touching_and_is_symmetric() -> None:
+    left, touching, apart = Interval(1, 0.5, 5), Interval(2, 0.5, 5), Interval(2.1, 0.5, 5)
+    assert overlap(left, touching)
+    assert overlap(touching, left)
+    assert not overlap(left, apart)
+    assert not overlap(apart, left)
+    assert overlap(left, Interval(1.2, None, 1))
+
+
+def test_two_subsamples_of_ninety_percent_share_nine_tenths_of_their_rows() -> None:
+    generator = np.random.default_rng(0)
+    draws = [set(generator.choice(1000, 900, replace=False)) for _ in range(12)]
+    shared = [len(a & b) / 1000 for a, b in itertools.combinations(draws, 2)]
+    # As the docstring says: 0.9 * 0.9 = 81 % of all rows, 90 % of a subsample's own.
+    assert np.mean(shared) == pytest.approx(0.81, abs=0.005)
+
+
+def test_interval_from_subsamples_of_one_draw_misses_new_data_more_than_it_says() -> None:
+    # The mean of normal rows as the statistic: five overlapping 90 % subsamples of one draw.
+    generator = np.random.default_rng(0)
+    covered = 0
+    for _ in range(400):
+        rows = generator.normal(size=200)
+        estimates = [generator.choice(rows, 180, replace=False).mean() for _ in range(5)]
+        interval = mean_and_interval(estimates)
+        covered += interval.low <= 0 <= interval.high
+    assert covered / 400 < 0.6

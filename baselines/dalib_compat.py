@@ -103,7 +103,7 @@ class GradientReversal(WarmStartGradientReverseLayer):
         """Return the input; the gradient that comes back is turned round."""
         coefficient = self.coefficient
         self.step()
-        return GradientReverseFunction.apply(input, coefficient)  # type: ignore[no-any-return]
+        return GradientReverseFunction.apply(input, coefficient)
 
 
 class Discriminator(DomainDiscriminator):
@@ -138,7 +138,7 @@ def domain_adversarial_loss(discriminator: nn.Module, warmup_steps: int = 1000) 
     """
     loss = DomainAdversarialLoss(discriminator)
     loss.grl = GradientReversal(warmup_steps)
-    return loss  # type: ignore[no-any-return]
+    return loss
 
 
 def conditional_domain_adversarial_loss(
@@ -167,7 +167,7 @@ def conditional_domain_adversarial_loss(
         discriminator, entropy_conditioning=entropy_conditioning
     )
     loss.grl = GradientReversal(warmup_steps)
-    return loss  # type: ignore[no-any-return]
+    return loss
 
 
 def squared_distances(rows: Tensor) -> Tensor:
@@ -275,7 +275,7 @@ class MeanDiscrepancy(MultipleKernelMaximumMeanDiscrepancy):
     def forward(self, z_s: Tensor, z_t: Tensor) -> Tensor:
         """MMD between source and target features, both of shape (n, d), n at least two."""
         self.index_matrix = index_matrix(len(z_s), self.linear, str(z_s.device))
-        return super().forward(z_s, z_t)  # type: ignore[no-any-return]
+        return super().forward(z_s, z_t)
 
 
 class JointMeanDiscrepancy(JointMultipleKernelMaximumMeanDiscrepancy):
@@ -295,4 +295,4 @@ class JointMeanDiscrepancy(JointMultipleKernelMaximumMeanDiscrepancy):
     def forward(self, z_s: tuple[Tensor, ...], z_t: tuple[Tensor, ...]) -> Tensor:
         """JMMD between source and target activations of each layer, n rows each, at least two."""
         self.index_matrix = index_matrix(len(z_s[0]), self.linear, str(z_s[0].device))
-        return super().forward(z_s, z_t)  # type: ignore[no-any-return]
+        return super().forward(z_s, z_t)

@@ -292,7 +292,7 @@ def test_a_qpsolvers_that_is_already_in_memory_stays(monkeypatch):
 def test_a_missing_dalib_is_named_with_the_way_to_install_it(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.setattr(sys, "meta_path", [f for f in sys.meta_path if "editable" not in repr(f)])
-    with pytest.raises(ModuleNotFoundError, match="--no-deps dalib==0.2"):
+    with pytest.raises(ModuleNotFoundError, match=r"--no-deps dalib==0\.2"):
         load_afresh(monkeypatch)
     assert getattr(sys.modules.get("qpsolvers"), "solve_qp", None) is not (
         dalib_compat._no_quadratic_program

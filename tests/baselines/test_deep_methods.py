@@ -1,16 +1,13 @@
-"""DANN, CDAN, DAN, JAN and SHOT behind the contract of a method."""
+"""What the deep methods share beyond the contract that test_method_contract.py holds them to."""
 
 import inspect
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 import torch
 import torch.nn.functional as F
-from sklearn.base import clone
 
 from baselines.adversarial import CDAN, DANN
 from baselines.discrepancy import DAN, JAN
@@ -133,7 +130,7 @@ def test_without_trade_off_all_joint_methods_agree_to_the_bit():
 def test_trade_off_changes_the_network(method):
     Xs, ys, Xt, _ = blobs(50, 40)
     none, some = (
-        method(**SMALL, trade_off=eta).fit(Xs, ys, Xt).predict_proba(Xt) for eta in (0, 1)
+        method(**SMALL, trade_off=eta).fit(Xs, ys, Xt).predict_proba(Xt) for eta in (0, 20)
     )
     assert np.abs(none - some).max() > 1e-4
 
@@ -225,69 +222,11 @@ def test_fits_in_parallel_threads_do_not_disturb_each_other(method):
 
 
 @every_method
-@pytest.mark.parametrize(
-    "names", [(-1, 1), ("no", "yes"), (0.0, 1.0), (False, True), (3, 7), ("a", "b", "c")]
-)
-def test_labels_of_any_kind_give_the_same_network(method, names):
-    Xs, codes, Xt, _ = blobs(n_classes=len(names))
-    expected = method(**SMALL).fit(Xs, codes, Xt).predict(Xt)
-    model = method(**SMALL).fit(Xs, np.array(names)[codes], Xt)
-    np.testing.assert_array_equal(model.predict(Xt), np.array(names)[expected])
-    np.testing.assert_array_equal(model.classes_, names)
-
-
-@every_method
-def test_data_frames_are_taken_and_their_columns_checked(method):
-    Xs, ys, Xt, _ = blobs()
-    frames = [pd.DataFrame(X, columns=["u", "v"]) for X in (Xs, Xt)]
-    model = method(**SMALL).fit(frames[0], pd.Series(ys), frames[1])
-    expected = method(**SMALL).fit(Xs, ys, Xt).predict(Xt)
-    np.testing.assert_array_equal(model.predict(frames[1]), expected)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frames[1].rename(columns={"u": "w"}))
-    with pytest.raises(ValueError, match="feature names"):
-        method(**SMALL).fit(frames[0], ys, frames[1][["v", "u"]])
-
-
-def spoiled(value):
-    X = blobs()[2].copy()
-    X[3, 1] = value
-    return X
-
-
-@every_method
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"Xs": spoiled(np.nan)}, ValueError, "NaN"),
-        ({"Xt": spoiled(np.nan)}, ValueError, "NaN"),
-        ({"Xt": spoiled(np.inf)}, ValueError, "infinity"),
-        ({"Xt": np.zeros((5, 3))}, ValueError, "3 columns"),
-        ({"Xt": np.zeros((1, 2))}, ValueError, "minimum of 2"),
-        ({"ys": np.zeros(60)}, ValueError, "one class only"),
-        ({"ys": np.arange(5)}, ValueError, "inconsistent numbers of samples"),
-        ({"ys": np.linspace(0, 1, 60)}, ValueError, "Unknown label type"),
-        ({"Xs": np.full((60, 2), "word")}, ValueError, "could not convert"),
-        ({"Xs": scipy.sparse.eye(60, 2, format="csr")}, TypeError, "[Ss]parse"),
-        ({"Xt": np.zeros(5)}, ValueError, "2D"),
-    ],
-)
-def test_input_that_cannot_be_worked_with_is_named(method, change, error, message):
-    Xs, ys, Xt, _ = blobs()
-    with pytest.raises(error, match=message):
-        method(**SMALL).fit(**{"Xs": Xs, "ys": ys, "Xt": Xt, **change})
-
-
-@every_method
-def test_rows_to_predict_are_checked(method):
+def test_rows_beyond_single_precision_are_refused(method):
     Xs, ys, Xt, _ = blobs()
     model = method(**SMALL).fit(Xs, ys, Xt)
-    with pytest.raises(ValueError, match="NaN"):
-        model.predict(spoiled(np.nan))
-    with pytest.raises(ValueError, match="3 columns"):
-        model.predict(np.zeros((4, 3)))
     with pytest.raises(FloatingPointError, match="single precision"):
-        model.predict(spoiled(1e300))
+        model.predict(1e300 * Xt)
 
 
 @every_method
@@ -339,14 +278,6 @@ def test_scale_of_the_columns_does_not_matter(method):
 
 
 @every_method
-def test_a_constant_column_does_no_harm(method):
-    Xs, ys, Xt, yt = blobs()
-    Xs, Xt = (np.column_stack([X, np.full(len(X), 5.0)]) for X in (Xs, Xt))
-    model = method(**{**SMALL, "n_epochs": 40}).fit(Xs, ys, Xt)
-    assert (model.predict(Xt) == yt).mean() > 0.9
-
-
-@every_method
 def test_scaling_can_be_left_out(method):
     Xs, ys, Xt, _ = blobs()
     model = method(**SMALL, standardize=False).fit(Xs, ys, Xt)
@@ -386,24 +317,11 @@ def test_a_network_without_finite_answers_does_not_predict(method):
 
 
 @every_method
-def test_estimators_can_be_cloned_refitted_and_stored(method):
+def test_fitted_methods_can_be_stored(method):
     Xs, ys, Xt, _ = blobs()
     model = method(**SMALL)
     expected = model.fit(Xs, ys, Xt).predict_proba(Xt)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(Xt), expected)
-    np.testing.assert_array_equal(clone(model).fit(Xs, ys, Xt).predict_proba(Xt), expected)
-    np.testing.assert_array_equal(model.fit(Xs, ys, Xt).predict_proba(Xt), expected)
-
-
-@every_method
-def test_input_is_left_as_it_was(method):
-    Xs, ys, Xt, _ = blobs()
-    copies = [array.copy() for array in (Xs, ys, Xt)]
-    for array in (Xs, ys, Xt):
-        array.setflags(write=False)
-    method(**SMALL).fit(Xs, ys, Xt).predict(Xt)
-    for array, copy in zip((Xs, ys, Xt), copies, strict=True):
-        np.testing.assert_array_equal(array, copy)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -93,7 +93,7 @@ class DANN(JointlyTrained):
         loss = domain_adversarial_loss(discriminator, self.warmup_steps)
 
         def transfer(f_s: Tensor, g_s: Tensor, f_t: Tensor, g_t: Tensor) -> Tensor:
-            return loss(f_s, f_t)  # type: ignore[no-any-return]
+            return loss(f_s, f_t)
 
         return transfer, [discriminator]
 
@@ -184,6 +184,6 @@ class CDAN(JointlyTrained):
         )
 
         def transfer(f_s: Tensor, g_s: Tensor, f_t: Tensor, g_t: Tensor) -> Tensor:
-            return loss(g_s, f_s, g_t, f_t)  # type: ignore[no-any-return]
+            return loss(g_s, f_s, g_t, f_t)
 
         return transfer, [discriminator]

@@ -103,7 +103,7 @@ class GradientReversal(WarmStartGradientReverseLayer):
         """Return the input; the gradient that comes back is turned round."""
         coefficient = self.coefficient
         self.step()
-        return GradientReverseFunction.apply(input, coefficient)  # type: ignore[no-any-return]
+        return GradientReverseFunction.apply(input, coefficient)
 
 
 class Discriminator(DomainDiscriminator):
@@ -138,7 +138,7 @@ def domain_adversarial_loss(discriminator: nn.Module, warmup_steps: int = 1000) 
     """
     loss = DomainAdversarialLoss(discriminator)
     loss.grl = GradientReversal(warmup_steps)
-    return loss  # type: ignore[no-any-return]
+    return loss
 
 
 def conditional_domain_adversarial_loss(
@@ -167,7 +167,7 @@ def conditional_domain_adversarial_loss(
         discriminator, entropy_conditioning=entropy_conditioning
     )
     loss.grl = GradientReversal(warmup_steps)
-    return loss  # type: ignore[no-any-return]
+    return loss
 
 
 def squared_distances(rows: Tensor) -> Tensor:
@@ -175,6 +175,8 @@ def squared_distances(rows: Tensor) -> Tensor:
 
     The rows are centred first: distances stay as they are, and the cancellation in
     ``|x|^2 + |y|^2 - 2 x.y`` is that of the spread of the rows, not of their distance from zero.
+    What is below the rounding error of that sum is set to 0, so that rows that all fall on one
+    point have distance 0 exactly, as with dalib's kernel, and do not pass for noise with a spread.
 
     Parameters
     ----------
@@ -186,7 +188,10 @@ def squared_distances(rows: Tensor) -> Tensor:
     """
     centred = rows - rows.mean(dim=0)
     norms = (centred * centred).sum(dim=1)
-    return (norms[:, None] + norms[None, :] - 2.0 * centred @ centred.T).clamp_min(0.0)
+    sums = norms[:, None] + norms[None, :]
+    distances = sums - 2.0 * centred @ centred.T
+    rounding = 8.0 * torch.finfo(rows.dtype).eps
+    return torch.where(distances > rounding * sums, distances, 0.0)
 
 
 class GaussianKernels(nn.Module):
@@ -270,7 +275,7 @@ class MeanDiscrepancy(MultipleKernelMaximumMeanDiscrepancy):
     def forward(self, z_s: Tensor, z_t: Tensor) -> Tensor:
         """MMD between source and target features, both of shape (n, d), n at least two."""
         self.index_matrix = index_matrix(len(z_s), self.linear, str(z_s.device))
-        return super().forward(z_s, z_t)  # type: ignore[no-any-return]
+        return super().forward(z_s, z_t)
 
 
 class JointMeanDiscrepancy(JointMultipleKernelMaximumMeanDiscrepancy):
@@ -290,4 +295,4 @@ class JointMeanDiscrepancy(JointMultipleKernelMaximumMeanDiscrepancy):
     def forward(self, z_s: tuple[Tensor, ...], z_t: tuple[Tensor, ...]) -> Tensor:
         """JMMD between source and target activations of each layer, n rows each, at least two."""
         self.index_matrix = index_matrix(len(z_s[0]), self.linear, str(z_s[0].device))
-        return super().forward(z_s, z_t)  # type: ignore[no-any-return]
+        return super().forward(z_s, z_t)

@@ -211,7 +211,10 @@ class JAN(JointlyTrained):
 
 def _finite(discrepancy: Tensor) -> Tensor:
     if not torch.isfinite(discrepancy):
-        raise FloatingPointError("the discrepancy between the domains is NaN or infinite")
+        raise FloatingPointError(
+            "the discrepancy between the domains is NaN or infinite (it is where the features of "
+            "all rows fall on one point)"
+        )
     return discrepancy
 
 

@@ -27,14 +27,13 @@ import math
 import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from torch import Tensor, nn
 
 from krda.adaptation import DomainAdaptationClassifier, FloatArray, require_finite, seed_from
@@ -257,7 +256,7 @@ def train(
                 raise FloatingPointError(
                     f"{what} diverged in step {len(losses) + 1} (epoch {epoch + 1}): {error}. "
                     "Predictions would be meaningless, so the fit ends here. Lower learning_rate "
-                    "or trade_off; for a discrepancy, features may have collapsed to one point."
+                    "or trade_off."
                 ) from error
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -274,10 +273,38 @@ def _adam(parameters: list[nn.Parameter], learning_rate: float) -> torch.optim.O
         return torch.optim.Adam(parameters, lr=learning_rate)
 
 
-def column_scaler() -> Pipeline:
-    """Return what gives each column mean 0 and variance 1; constant columns become 0."""
-    # The first scaler keeps the second one's variances from overflowing.
-    return make_pipeline(MaxAbsScaler(), StandardScaler())
+@dataclass(frozen=True)
+class ColumnScaling:
+    """One affine map a column, to mean 0 and variance 1 over the rows it was fitted to.
+
+    Constant columns become 0. Columns of any magnitude are taken, down to 1e-300 and up to 1e300:
+    each is divided by its largest absolute value before anything is squared.
+
+    Attributes
+    ----------
+    peak, mean, deviation : ndarray of shape (n_features,)
+        Largest absolute value, and mean and standard deviation once divided by it.
+    """
+
+    peak: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+
+    @classmethod
+    def fit(cls, X: FloatArray) -> Self:
+        """Find the map for rows of shape (n, n_features)."""
+        peak = np.abs(X).max(axis=0)
+        peak[peak == 0] = 1.0
+        relative = X / peak
+        deviation = relative.std(axis=0)
+        # What is left of a constant column is rounding, which must not be blown up.
+        deviation[deviation < 10 * np.finfo(np.float64).eps] = 1.0
+        return cls(peak, relative.mean(axis=0), deviation)
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """Map rows of shape (n, n_features); what is too large for a float becomes infinite."""
+        with np.errstate(over="ignore"):
+            return (X / self.peak - self.mean) / self.deviation
 
 
 class DeepClassifier(DomainAdaptationClassifier):
@@ -289,7 +316,7 @@ class DeepClassifier(DomainAdaptationClassifier):
     ----------
     network_ : Network
         The trained network, on ``device``.
-    scaler_ : sklearn.pipeline.Pipeline or None
+    scaler_ : ColumnScaling or None
         The column scaling; None with ``standardize=False``.
     losses_ : ndarray of shape (n_steps,)
         The loss of each training step.
@@ -312,8 +339,8 @@ class DeepClassifier(DomainAdaptationClassifier):
     ) -> tuple[Network, FloatArray]:
         """Train from float32 rows and labels 0, 1, ...; return network and loss of each step."""
 
-    def _fit_scaler(self, Xs: FloatArray, Xt: FloatArray) -> Pipeline:
-        return column_scaler().fit(np.vstack([Xs, Xt]))
+    def _fit_scaler(self, Xs: FloatArray, Xt: FloatArray) -> ColumnScaling:
+        return ColumnScaling.fit(np.vstack([Xs, Xt]))
 
     def _check_parameters(self) -> None:
         require_integer("hidden_size", self.hidden_size, 1)
@@ -420,7 +447,7 @@ class DeepClassifier(DomainAdaptationClassifier):
             The network gives no finite answer.
         """
         probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]  # type: ignore[no-any-return]
+        return self.classes_[probabilities.argmax(axis=1)]
 
 
 class JointlyTrained(DeepClassifier):

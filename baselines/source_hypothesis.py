@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from sklearn.pipeline import Pipeline
 from torch import Tensor, nn
 
 from krda.adaptation import FloatArray
 
 from .networks import (
     Batch,
+    ColumnScaling,
     DeepClassifier,
     Network,
     WeightNormLinear,
     build,
-    column_scaler,
     epochs_of_batches,
     hidden_layers,
     require_integer,
@@ -123,9 +122,9 @@ class SHOT(DeepClassifier):
         if self.label_smoothing >= 1:
             raise ValueError(f"label_smoothing must be below 1, got {self.label_smoothing!r}.")
 
-    def _fit_scaler(self, Xs: FloatArray, Xt: FloatArray) -> Pipeline:
+    def _fit_scaler(self, Xs: FloatArray, Xt: FloatArray) -> ColumnScaling:
         # The source network is trained before the target is known.
-        return column_scaler().fit(Xs)
+        return ColumnScaling.fit(Xs)
 
     def _train(
         self, Xs: Tensor, ys: Tensor, Xt: Tensor, generator: torch.Generator

@@ -13,9 +13,21 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
+from baselines.adversarial import CDAN, DANN
+from baselines.discrepancy import DAN, JAN
 from baselines.optimal_transport import OptimalTransport
 from baselines.reference import SourceOnly
+from baselines.source_hypothesis import SHOT
 from baselines.subspace_alignment import SubspaceAlignment
+
+# Smaller than in the paper, so that the many fits of the contract's tests take seconds.
+SMALL_NETWORK: dict[str, Any] = {
+    "hidden_size": 64,
+    "n_layers": 3,
+    "learning_rate": 1e-2,
+    "n_epochs": 15,
+    "random_state": 0,
+}
 
 METHODS: dict[str, Callable[[], Any]] = {
     "source_only": SourceOnly,
@@ -25,6 +37,11 @@ METHODS: dict[str, Callable[[], Any]] = {
     "ot_sinkhorn": lambda: OptimalTransport("sinkhorn", reg_e=0.1, norm="max"),
     "ot_sinkhorn_lpl1": lambda: OptimalTransport("sinkhorn_lpl1", reg_e=0.1, norm="max"),
     "ot_linear": lambda: OptimalTransport("linear"),
+    "dann": lambda: DANN(**SMALL_NETWORK),
+    "cdan": lambda: CDAN(**SMALL_NETWORK),
+    "dan": lambda: DAN(**SMALL_NETWORK),
+    "jan": lambda: JAN(**SMALL_NETWORK),
+    "shot": lambda: SHOT(**SMALL_NETWORK),
 }
 
 

@@ -1,0 +1,142 @@
+"""What is SHOT's own: losses, pseudo-labels, a classifier that stays, a source that is gone."""
+
+import inspect
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from scipy.stats import entropy
+
+from baselines.source_hypothesis import SHOT, centroid_labels, information_loss
+
+SMALL = {"hidden_size": 32, "n_epochs": 20, "batch_size": 32, "random_state": 0}
+
+
+def clusters(seed, n=150, shift=(1.2, 1.2)):
+    """Three compact clusters; the shift carries some rows over the source's boundaries."""
+    rng = np.random.default_rng(seed)
+    centres = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    y = np.arange(n) % 3
+    Xs = centres[y] + 0.4 * rng.normal(size=(n, 2))
+    Xt = centres[y] + 0.4 * rng.normal(size=(n, 2)) + shift
+    return Xs, y, Xt, y
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 20), st.integers(2, 5), st.floats(0.01, 8.0), st.integers(0, 2**31))
+def test_information_loss_is_the_entropies_written_out(n, n_classes, spread, seed):
+    logits = spread * np.random.default_rng(seed).normal(size=(n, n_classes))
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    expected = np.mean([entropy(row) for row in p]) - entropy(p.mean(axis=0))
+    loss = information_loss(torch.tensor(logits)).item()
+    assert loss == pytest.approx(expected, abs=1e-10)
+    assert -np.log(n_classes) - 1e-9 <= loss <= 1e-9
+
+
+def test_information_loss_and_its_gradient_stay_finite_for_certain_predictions():
+    logits = torch.tensor([[1e4, -1e4], [1e4, -1e4]], requires_grad=True)
+    loss = information_loss(logits)
+    loss.backward()
+    assert loss.item() == 0
+    assert torch.isfinite(logits.grad).all()
+
+
+def test_information_loss_is_least_for_certain_and_balanced_predictions():
+    balanced = 50 * torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    assert information_loss(balanced).item() == pytest.approx(-np.log(2), rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(3, 25), st.integers(2, 4), st.integers(0, 2**31))
+def test_centroid_labels_follow_the_two_rounds_of_the_publication(n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 5))
+    p = rng.dirichlet(np.ones(n_classes), size=n)
+    rows = np.column_stack([features, np.ones(n)])
+    labels = p.argmax(axis=1)
+    weights = p
+    for _ in range(2):
+        present = np.unique(labels)
+        centroids = [weights[:, k] @ rows_of(rows) / weights[:, k].sum() for k in present]
+        labels = present[cdist(rows_of(rows), np.array(centroids), "cosine").argmin(axis=1)]
+        weights = np.eye(n_classes)[labels]
+    ours = centroid_labels(torch.tensor(features), torch.tensor(p))
+    np.testing.assert_array_equal(ours.numpy(), labels)
+
+
+def rows_of(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_a_class_without_rows_gets_no_pseudo_label():
+    features = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
+    p = torch.tensor([[0.6, 0.1, 0.3]] * 6 + [[0.3, 0.1, 0.6]] * 6)
+    assert set(centroid_labels(features, p).tolist()) <= {0, 2}
+
+
+def test_pseudo_labels_repair_rows_on_the_wrong_side_of_the_classifier():
+    """Two tight clusters of features; a classifier that is wrong on a part of one."""
+    features = torch.cat([torch.tensor([[5.0, 0.0]]).repeat(10, 1), torch.zeros(10, 2)])
+    features[10:, 1] = 5.0
+    p = torch.tensor([[0.9, 0.1]] * 10 + [[0.1, 0.9]] * 7 + [[0.55, 0.45]] * 3)
+    assert centroid_labels(features, p).tolist() == [0] * 10 + [1] * 10
+
+
+def test_moderate_shift_of_compact_clusters_is_made_good():
+    before, after = [], []
+    for seed in range(3):
+        Xs, ys, Xt, yt = clusters(seed)
+        common = {**SMALL, "random_state": seed}
+        source = SHOT(**common, n_adaptation_epochs=0).fit(Xs, ys, Xt)
+        before.append((source.predict(Xt) == yt).mean())
+        after.append((SHOT(**common).fit(Xs, ys, Xt).predict(Xt) == yt).mean())
+    assert np.mean(before) < 0.9
+    assert np.median(after) > 0.97
+
+
+def test_the_classifier_stays_as_the_source_made_it():
+    Xs, ys, Xt, _ = clusters(0)
+    source = SHOT(**SMALL, n_adaptation_epochs=0).fit(Xs, ys, Xt).network_
+    target = SHOT(**SMALL).fit(Xs, ys, Xt).network_
+    for one, other in zip(source.head.parameters(), target.head.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert not torch.equal(source.features[0].weight, target.features[0].weight)
+    assert not torch.equal(source.features[-1].running_mean, target.features[-1].running_mean)
+
+
+def test_source_rows_are_not_used_once_the_source_network_is_trained(monkeypatch):
+    Xs, ys, Xt, _ = clusters(0)
+    expected = SHOT(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
+    train_source = SHOT._train_source
+
+    def train_and_destroy(self, rows, labels, generator):
+        trained = train_source(self, rows, labels, generator)
+        rows.fill_(torch.nan)
+        labels.fill_(0)
+        return trained
+
+    monkeypatch.setattr(SHOT, "_train_source", train_and_destroy)
+    np.testing.assert_array_equal(SHOT(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt), expected)
+    assert list(inspect.signature(SHOT._adapt).parameters) == ["self", "network", "Xt", "generator"]
+
+
+def test_the_source_network_does_not_know_the_target():
+    Xs, ys, Xt, _ = clusters(0)
+    one, other = (
+        SHOT(**SMALL, n_adaptation_epochs=0).fit(Xs, ys, target).predict_proba(Xs)
+        for target in (Xt, 100 * Xt[:10] + 5)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_pseudo_labels_are_told_in_the_users_labels():
+    Xs, ys, Xt, _ = clusters(0)
+    names = np.array(["left", "right", "top"])
+    model = SHOT(**SMALL).fit(Xs, names[ys], Xt)
+    assert model.pseudo_labels_.shape == (len(Xt),)
+    assert set(model.pseudo_labels_) <= set(names)
+    assert not hasattr(SHOT(**SMALL, pseudo_label_weight=0).fit(Xs, ys, Xt), "pseudo_labels_")

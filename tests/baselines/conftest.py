@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
+from baselines.kernel_mean_matching import KernelMeanMatching
+from baselines.naive import DomainStandardization, QuantileMapping
 from baselines.optimal_transport import OptimalTransport
 from baselines.reference import SourceOnly
 from baselines.subspace_alignment import SubspaceAlignment
+from baselines.transfer_components import TransferComponentAnalysis
 
 METHODS: dict[str, Callable[[], Any]] = {
     "source_only": SourceOnly,
@@ -25,6 +28,11 @@ METHODS: dict[str, Callable[[], Any]] = {
     "ot_sinkhorn": lambda: OptimalTransport("sinkhorn", reg_e=0.1, norm="max"),
     "ot_sinkhorn_lpl1": lambda: OptimalTransport("sinkhorn_lpl1", reg_e=0.1, norm="max"),
     "ot_linear": lambda: OptimalTransport("linear"),
+    "tca": TransferComponentAnalysis,
+    "tca_linear": lambda: TransferComponentAnalysis(2, kernel="linear"),
+    "kmm": KernelMeanMatching,
+    "domain_standardization": DomainStandardization,
+    "quantile_mapping": QuantileMapping,
 }
 
 

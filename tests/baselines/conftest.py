@@ -15,10 +15,14 @@ from sklearn.datasets import make_moons
 
 from baselines.adversarial import CDAN, DANN
 from baselines.discrepancy import DAN, JAN
+from baselines.kernel_mean_matching import KernelMeanMatching
+from baselines.naive import DomainStandardization, QuantileMapping
 from baselines.optimal_transport import OptimalTransport
 from baselines.reference import SourceOnly
 from baselines.source_hypothesis import SHOT
 from baselines.subspace_alignment import SubspaceAlignment
+from baselines.transfer_components import TransferComponentAnalysis
+from krda import KRDA
 
 # Smaller than in the paper, so that the many fits of the contract's tests take seconds.
 SMALL_NETWORK: dict[str, Any] = {
@@ -30,18 +34,24 @@ SMALL_NETWORK: dict[str, Any] = {
 }
 
 METHODS: dict[str, Callable[[], Any]] = {
+    "krda": lambda: KRDA(hidden_size=10, max_epochs=20, random_state=0),
     "source_only": SourceOnly,
     "sa": SubspaceAlignment,
     "sa_2": lambda: SubspaceAlignment(n_components=2),
     "ot_emd": OptimalTransport,
     "ot_sinkhorn": lambda: OptimalTransport("sinkhorn", reg_e=0.1, norm="max"),
-    "ot_sinkhorn_lpl1": lambda: OptimalTransport("sinkhorn_lpl1", reg_e=0.1, norm="max"),
+    "ot_sinkhorn_lpl1": lambda: OptimalTransport("sinkhorn_lpl1", reg_e=0.3, norm="max"),
     "ot_linear": lambda: OptimalTransport("linear"),
     "dann": lambda: DANN(**SMALL_NETWORK),
     "cdan": lambda: CDAN(**SMALL_NETWORK),
     "dan": lambda: DAN(**SMALL_NETWORK),
     "jan": lambda: JAN(**SMALL_NETWORK),
     "shot": lambda: SHOT(**SMALL_NETWORK),
+    "tca": TransferComponentAnalysis,
+    "tca_linear": lambda: TransferComponentAnalysis(2, kernel="linear"),
+    "kmm": KernelMeanMatching,
+    "domain_standardization": DomainStandardization,
+    "quantile_mapping": QuantileMapping,
 }
 
 

@@ -1,0 +1,193 @@
+"""Kernel mean matching against general-purpose optimisation and by its own certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import qpsolvers
+from scipy.optimize import linprog, minimize
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from baselines import kernel_mean_matching as kmm
+from baselines.kernel_mean_matching import (
+    Bounds,
+    KernelMeanMatching,
+    QuadraticProgramError,
+    low_rank_factor,
+    objective_and_gap,
+    solve_mean_matching,
+)
+
+
+def problem(domains, gamma):
+    Xs, Xt = domains.Xs, domains.Xt
+    K = np.exp(-gamma * ((Xs[:, None] - Xs[None]) ** 2).sum(axis=2))
+    kappa = len(Xs) / len(Xt) * np.exp(-gamma * ((Xs[:, None] - Xt[None]) ** 2).sum(axis=2)).sum(1)
+    return K, kappa
+
+
+@pytest.mark.parametrize(("B", "eps"), [(1000.0, None), (3.0, 0.1)])
+def test_its_objective_is_that_of_another_solver(domains, B, eps):
+    method = KernelMeanMatching(B=B, eps=eps).fit(domains.Xs, domains.ys, domains.Xt)
+    K, kappa = problem(domains, method.gamma_)
+    n = len(K)
+    width = (np.sqrt(n) - 1) / np.sqrt(n) if eps is None else eps
+    found = minimize(
+        lambda b: (0.5 * b @ K @ b - kappa @ b) / n**2,
+        np.ones(n),
+        jac=lambda b: (K @ b - kappa) / n**2,
+        method="SLSQP",
+        bounds=[(0, B)] * n,
+        constraints=[
+            {"type": "ineq", "fun": lambda b: 1 + width - b.mean()},
+            {"type": "ineq", "fun": lambda b: b.mean() - 1 + width},
+        ],
+        options={"ftol": 1e-13, "maxiter": 2000},
+    )
+    assert found.success
+    assert method.objective_ == pytest.approx(found.fun, rel=1e-6)
+    assert method.weights_.min() >= 0
+    assert method.weights_.max() <= B
+    assert 1 - width - 1e-6 <= method.weights_.mean() <= 1 + width + 1e-6
+
+
+def test_the_factored_and_the_plain_program_agree(domains, monkeypatch):
+    K, kappa = problem(domains, 0.02)
+    bounds = Bounds(1000.0, 0.2 * len(K), 1.8 * len(K))
+    objectives = []
+    for share in (0.0, 1.0):
+        monkeypatch.setattr(kmm, "_LOW_RANK", share)
+        assert (low_rank_factor(K) is None) == (share == 0.0)
+        weights = solve_mean_matching(K, kappa, bounds)
+        objectives.append(objective_and_gap(K, kappa, bounds, weights)[0])
+    assert objectives[1] == pytest.approx(objectives[0], rel=1e-6)
+
+
+def test_the_factor_gives_the_matrix_back(moons):
+    K, _ = problem(moons, 0.05)
+    tiled = np.tile(K, (4, 4))
+    factor = low_rank_factor(tiled)
+    assert factor is not None
+    assert factor.shape[1] <= len(tiled) / 8
+    np.testing.assert_allclose(factor @ factor.T, tiled, atol=1e-8)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.0, 5.0), (0.0, 20.0), (11.5, 12.0)])
+def test_a_linear_function_is_minimised_by_sorting(low, high):
+    g = np.random.default_rng(0).normal(size=6)
+    found = linprog(g, A_ub=[np.ones(6), -np.ones(6)], b_ub=[high, -low], bounds=[(0, 2.0)] * 6).fun
+    assert Bounds(2.0, low, high).minimise(g) == pytest.approx(found)
+    assert Bounds(2.0, low, high).minimise(np.abs(g)) == pytest.approx(
+        linprog(
+            np.abs(g), A_ub=[np.ones(6), -np.ones(6)], b_ub=[high, -low], bounds=[(0, 2.0)] * 6
+        ).fun
+    )
+
+
+def test_the_gap_bounds_the_distance_from_the_optimum(domains):
+    method = KernelMeanMatching(B=5.0, eps=0.5).fit(domains.Xs, domains.ys, domains.Xt)
+    K, kappa = problem(domains, method.gamma_)
+    bounds = Bounds(5.0, 0.5 * len(K), 1.5 * len(K))
+    assert 0 <= method.gap_ <= 1e-5 * abs(method.objective_)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        others = rng.uniform(0, 2, len(K))
+        others *= len(K) / others.sum()
+        objective, gap = objective_and_gap(K, kappa, bounds, others)
+        assert 0 < objective - method.objective_ <= gap
+
+
+def test_a_target_that_is_the_source_keeps_all_weights_at_the_optimum_of_one(moons):
+    method = KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xs)
+    K, _ = problem(moons, method.gamma_)
+    # Weights of one match the mean exactly; the matrix is nearly singular, so compare the means.
+    np.testing.assert_allclose(K @ method.weights_, K.sum(axis=1), rtol=1e-3)
+
+
+def test_weights_recover_a_known_shift():
+    # Target drawn from the source's range with density ratio exp(x - 1/2).
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
+    method = KernelMeanMatching().fit(Xs, np.arange(200) % 2, Xt)
+    assert np.average(Xs[:, 0], weights=method.weights_) == pytest.approx(Xt.mean(), abs=0.1)
+
+
+def test_the_weights_reach_the_classifier(domains):
+    method = KernelMeanMatching(classifier=SVC(C=2)).fit(domains.Xs, domains.ys, domains.Xt)
+    plain = SVC(C=2).fit(domains.Xs, domains.ys, sample_weight=method.weights_)
+    np.testing.assert_array_equal(method.predict(domains.Xt), plain.predict(domains.Xt))
+    assert not np.allclose(method.weights_, 1)
+
+
+def test_a_classifier_without_weights_is_refused(moons):
+    method = KernelMeanMatching(classifier=KNeighborsClassifier())
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier.fit takes no sample_weight"):
+        method.fit(moons.Xs, moons.ys, moons.Xt)
+
+
+def give_weights(monkeypatch, weights):
+    monkeypatch.setattr(kmm, "solve_mean_matching", lambda *args: weights)
+    monkeypatch.setattr(kmm, "objective_and_gap", lambda *args: (-1.0, 0.0))
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_class_without_weight_is_not_predicted_and_the_others_stay_right(
+    blobs, monkeypatch, empty
+):
+    # SVC itself, given weights of zero on a whole class, returns the wrong names of the others.
+    kept = blobs.ys != empty
+    give_weights(monkeypatch, kept.astype(float))
+    method = KernelMeanMatching().fit(blobs.Xs, blobs.ys, blobs.Xt)
+    two = SVC(gamma=method.classifier_._gamma).fit(blobs.Xs[kept], blobs.ys[kept])
+    np.testing.assert_array_equal(method.predict(blobs.Xt), two.predict(blobs.Xt))
+
+
+def test_weight_on_one_class_alone_predicts_that_class(moons, monkeypatch):
+    give_weights(monkeypatch, moons.ys.astype(float))
+    method = KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
+    assert set(method.predict(moons.Xt)) == {1}
+
+
+def test_weights_that_are_all_zero_are_refused():
+    # With a linear kernel the target lies opposite; eps of 1 then allows to give nothing weight.
+    Xs, Xt = np.arange(1.0, 9)[:, None], -np.arange(1.0, 9)[:, None]
+    with pytest.raises(ValueError, match="All weights are zero"):
+        KernelMeanMatching(kernel="linear", eps=1).fit(Xs, np.arange(8) % 2, Xt)
+
+
+def test_a_linear_kernel_on_centred_domains_is_solved(moons):
+    Xs, Xt = moons.Xs - moons.Xs.mean(axis=0), moons.Xt - moons.Xt.mean(axis=0)
+    method = KernelMeanMatching(kernel="linear").fit(Xs, moons.ys, Xt)
+    np.testing.assert_allclose(method.weights_ @ Xs / len(Xs), 0, atol=1e-3)
+
+
+def test_an_answer_off_the_optimum_is_an_error(moons, monkeypatch):
+    monkeypatch.setattr(kmm, "solve_mean_matching", lambda K, *args: np.ones(len(K)))
+    with pytest.raises(QuadraticProgramError, match=r"of the objective away from the optimum"):
+        KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
+
+
+def test_a_solver_that_gives_up_is_an_error(moons, monkeypatch):
+    def gives_up(problem, solver):
+        return qpsolvers.Solution(problem, found=False)
+
+    monkeypatch.setattr(kmm.qpsolvers, "solve_problem", gives_up)
+    with pytest.raises(QuadraticProgramError, match="clarabel found no weights for 60 source rows"):
+        KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
+
+
+def test_bounds_that_no_weights_meet_are_refused(moons):
+    with pytest.raises(ValueError, match="No weights can average at least"):
+        KernelMeanMatching(B=0.5, eps=0.1).fit(moons.Xs, moons.ys, moons.Xt)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"B": -1}, {"B": np.nan}, {"eps": -0.1}, {"eps": "1"}, {"gamma": 0}, {"solver": "abacus"},
+     {"kernel": "cosine"}],
+    ids=str,
+)  # fmt: skip
+def test_wrong_parameters_are_refused_by_name(moons, wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must"):
+        KernelMeanMatching(**wrong).fit(moons.Xs, moons.ys, moons.Xt)

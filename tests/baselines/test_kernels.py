@@ -1,0 +1,62 @@
+"""Bandwidth rules and Gram matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baselines.kernels import bandwidth, check_kernel, gram
+
+
+def test_the_median_rule_is_its_formula():
+    rows = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])  # distances 5, 1, sqrt(18)
+    assert bandwidth("median", rows) == pytest.approx(1 / (2 * 18))
+
+
+def test_the_median_is_over_rows_that_differ():
+    rows = np.array([[0.0]] * 10 + [[2.0]])
+    assert bandwidth("median", rows) == pytest.approx(1 / 8)
+
+
+def test_the_scale_rule_is_that_of_scikit_learn():
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    assert bandwidth("scale", rows) == pytest.approx(1 / (3 * rows.var()))
+
+
+@pytest.mark.parametrize("rule", ["median", "scale"])
+@given(scale=st.floats(1e-6, 1e6))
+def test_a_rule_follows_the_scale_of_the_features(rule, scale):
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    plain = gram("rbf", rows, rows, bandwidth(rule, rows))
+    scaled = gram("rbf", scale * rows, scale * rows, bandwidth(rule, scale * rows))
+    np.testing.assert_allclose(scaled, plain, rtol=1e-9)
+
+
+def test_a_number_is_taken_as_it_is():
+    assert bandwidth(0.25, np.zeros((2, 1))) == 0.25
+    assert bandwidth(np.float32(2), np.zeros((2, 1))) == 2.0
+
+
+@pytest.mark.parametrize("wrong", ["auto", 0, -1.0, np.inf, np.nan, None, True])
+def test_anything_else_is_refused(wrong):
+    with pytest.raises(ValueError, match="gamma must be"):
+        bandwidth(wrong, np.eye(3))
+
+
+@pytest.mark.parametrize("rule", ["median", "scale"])
+def test_rows_that_are_all_the_same_give_no_bandwidth(rule):
+    with pytest.raises(ValueError, match="all 4 rows are the same"):
+        bandwidth(rule, np.ones((4, 2)))
+
+
+def test_gram_matrices_are_their_formulas():
+    X, Y = np.array([[1.0, 2.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
+    np.testing.assert_allclose(gram("rbf", X, Y, 0.5), [[np.exp(-2.5), np.exp(-0.5)]])
+    np.testing.assert_allclose(gram("linear", X, Y, np.nan), [[0.0, 3.0]])
+
+
+def test_an_unknown_kernel_is_refused():
+    with pytest.raises(ValueError, match="kernel must be one of rbf, linear"):
+        check_kernel("cosine")

@@ -134,7 +134,8 @@ def read_arrays(path: Path, keys: list[str] | None = None) -> Arrays:
             f"Expected a file of Amazon encodings at {path}, found none. {remedy}"
         )
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # numpy would leave a file that it opens itself open where it turns out to be cut.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return {key: archive[key] for key in (archive.files if keys is None else keys)}
     except KeyError as error:
         raise ValueError(f"{path} lacks an array of the encodings: {error}. {remedy}") from error

@@ -12,11 +12,11 @@ on raw counts, Glorot-uniform weights, zero biases, Adam with a learning rate of
 training rows and no row and no label of any target.
 
 Why tanh for the encoding: it is bounded, it has no dead units (columns that are constant), and
-it makes no point masses. With ReLU as the last activation, rows pile up at exactly zero and whole
-columns can die, for which a continuous density such as RNADE is no model. It is *not* chosen
-because it scores best, and the published table does not tell which one the authors used: with
-tanh, ReLU, leaky ReLU or no activation, the distance to the published Source and Target columns
-is the same up to what another seed does (docs/amazon.md has the measurements).
+it makes no point mass worth the name. With ReLU as the last activation, rows pile up at exactly
+zero and whole columns die, for which a continuous density such as RNADE is no model. It is *not*
+chosen because it scores best, and the published table does not tell which one the authors used:
+with tanh, ReLU, leaky ReLU or no activation, the distance to the published Source and Target
+columns is the same up to what another seed does (docs/amazon.md has the measurements).
 
 The seed is 0, set before any score was looked at. Training runs in float64, so that machines differ
 by rounding errors far below the float32 in which the encodings are stored.

@@ -154,13 +154,30 @@ def _verify(path: Path, file: RawFile) -> None:
         )
 
 
+def _stream(url: str, output_file: str, pooch: object) -> None:
+    """Download to a file: a downloader for pooch, whose own leaves a failed connection open."""
+    import requests  # pooch depends on it
+
+    with (
+        requests.get(url, stream=True, timeout=60) as response,
+        Path(output_file).open("wb") as stream,
+    ):
+        response.raise_for_status()
+        for chunk in response.iter_content(chunk_size=1 << 20):
+            stream.write(chunk)
+
+
 def _download(file: RawFile, cache: Path, looked: str) -> Path:
     import pooch
 
     try:
         # pooch downloads to a temporary name and renames only what has the right checksum.
         path = pooch.retrieve(
-            file.url, known_hash=f"sha256:{file.sha256}", fname=file.name, path=cache
+            file.url,
+            known_hash=f"sha256:{file.sha256}",
+            fname=file.name,
+            path=cache,
+            downloader=_stream,
         )
     except (OSError, ValueError) as error:  # requests' exceptions are OSErrors
         raise RawDataError(

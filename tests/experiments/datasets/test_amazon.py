@@ -1,0 +1,180 @@
+"""The Amazon tasks and the committed encodings."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.datasets.amazon import (
+    DEFAULT_PATH,
+    DOMAINS,
+    SPLITS,
+    Amazon,
+    check_arrays,
+    encoding_key,
+    label_key,
+    read_arrays,
+    read_metadata,
+)
+from experiments.datasets.base import Dataset, iterate_tasks, unlock
+from experiments.datasets.raw import DATA_DIR_VARIABLE, read_checksums
+
+N_TEST = {"B": 4465, "D": 3586, "E": 5681, "K": 5945}
+
+
+def test_tasks_are_the_twelve_of_the_paper_in_its_order() -> None:
+    dataset: Dataset = Amazon()
+    assert dataset.name == "amazon"
+    assert dataset.task_names == tuple(
+        "B-D B-E B-K D-B D-E D-K E-B E-D E-K K-B K-D K-E".split()  # noqa: SIM905
+    )
+
+
+def test_every_task_has_the_papers_shapes_and_labels() -> None:
+    for task in iterate_tasks(Amazon()):
+        target = task.name[-1]
+        assert task.label == f"amazon/{task.name}"
+        assert task.Xs.shape == task.Xt.shape == (2000, 5)
+        assert task.X_test.shape == (N_TEST[target], 5)
+        assert task.Xs.dtype == task.Xt.dtype == task.X_test.dtype == np.float64
+        for labels in (task.ys, unlock(task.yt), unlock(task.y_test)):
+            assert labels.dtype == np.int64
+            assert set(np.unique(labels)) == {0, 1}
+        assert task.ys.sum() == unlock(task.yt).sum() == 1000
+
+
+def test_a_task_takes_all_rows_from_the_source_encoder() -> None:
+    arrays = read_arrays(DEFAULT_PATH)
+    task = Amazon().task("E-K")
+    assert np.array_equal(task.Xs, arrays["X_E_E_train"])
+    assert np.array_equal(task.Xt, arrays["X_E_K_train"])
+    assert np.array_equal(task.X_test, arrays["X_E_K_test"])
+    assert np.array_equal(task.ys, arrays["y_E_train"])
+    assert np.array_equal(unlock(task.yt), arrays["y_K_train"])
+    assert np.array_equal(unlock(task.y_test), arrays["y_K_test"])
+
+
+def test_a_task_is_the_same_each_time_and_nobody_elses() -> None:
+    dataset = Amazon()
+    first = dataset.task("B-D")
+    checksum = first.sha256
+    first.Xs[:] = 0  # a method that writes into its input must not reach the next one
+    assert dataset.task("B-D").sha256 == checksum
+    assert dataset.task("D-B").sha256 != checksum
+
+
+@pytest.mark.parametrize("name", ["B-B", "BD", "B->D", "b-d", ""])
+def test_an_unknown_task_is_answered_with_the_list(name: str) -> None:
+    with pytest.raises(ValueError, match=r"expected one of B-D, B-E, .*, K-E") as caught:
+        Amazon().task(name)
+    assert repr(name) in str(caught.value)
+
+
+def test_parameters_are_stored_untouched(tmp_path: Path) -> None:
+    assert Amazon().path is None
+    assert Amazon("somewhere.npz").path == "somewhere.npz"
+    assert Amazon(tmp_path).path is tmp_path
+
+
+def test_loading_needs_neither_torch_nor_pooch_nor_raw_files(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from experiments.datasets.amazon import Amazon\n"
+        "Amazon().task('B-D')\n"
+        "print(sorted({'torch', 'pooch', 'requests'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[3],
+        env={DATA_DIR_VARIABLE: str(tmp_path / "absent"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_the_committed_file_holds_every_array_and_no_more() -> None:
+    arrays = read_arrays(DEFAULT_PATH)
+    sizes = {(d, s): N_TEST[d] if s == "test" else 2000 for d in DOMAINS for s in SPLITS}
+    shapes = {label_key(*which): (n,) for which, n in sizes.items()}
+    for source in DOMAINS:
+        shapes |= {encoding_key(source, *which): (n, 5) for which, n in sizes.items()}
+    assert {k: a.shape for k, a in arrays.items() if k != "metadata"} == shapes
+    check_arrays(arrays)
+
+
+def test_committed_encodings_are_bounded_and_vary_in_every_column() -> None:
+    arrays = read_arrays(DEFAULT_PATH)
+    for key, rows in arrays.items():
+        if key.startswith("X_"):
+            assert rows.dtype == np.float32
+            assert np.abs(rows).max() <= 1
+            assert rows.std(axis=0).min() > 0.1
+            # No atom: hardly any rows share a number, though tanh saturates and rows repeat.
+            for column in rows.T:
+                assert np.unique(column, return_counts=True)[1].max() < 0.01 * len(rows)
+
+
+def test_the_committed_file_names_the_raw_files_it_was_made_from() -> None:
+    metadata = read_metadata()
+    assert metadata["raw_sha256"] == read_checksums(DEFAULT_PATH.with_name("amazon.sha256"))
+    assert metadata["seed"] == 0
+    assert set(metadata["versions"]) == {"python", "numpy", "scipy", "scikit-learn", "torch"}
+
+
+def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"found none.*scripts/encode_amazon\.py"):
+        Amazon(tmp_path / "absent.npz").task("B-D")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "empty"])
+def test_a_damaged_file_says_how_to_make_it_again(tmp_path: Path, damage: str) -> None:
+    content = DEFAULT_PATH.read_bytes()
+    start = content.index(b"X_B_B_train.npy")
+    path = tmp_path / "encodings.npz"
+    path.write_bytes(
+        {
+            "truncated": content[: len(content) // 2],
+            "flipped": content[: start + 5000] + bytes(64) + content[start + 5064 :],
+            "text": b"version https://git-lfs.github.com/spec/v1\n",
+            "empty": b"",
+        }[damage]
+    )
+    with pytest.raises(ValueError, match=r"cannot be read.*scripts/encode_amazon\.py"):
+        Amazon(path).task("B-D")
+
+
+def test_a_file_without_the_arrays_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.npz"
+    np.savez(path, a=np.zeros(3))
+    with pytest.raises(ValueError, match="lacks an array of the encodings"):
+        Amazon(path).task("B-D")
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "message"),
+    [
+        ("X_B_D_test", lambda X: X.astype(np.float64), "expected float32 rows, got float64"),
+        ("X_B_D_test", lambda X: X[:, :4], "one width"),
+        ("X_B_D_test", lambda X: X[:-1], "3585 rows, but 3586 labels"),
+        ("X_B_D_test", lambda X: np.where(X > 0.5, np.nan, X), "NaN or infinity"),
+        ("X_B_D_test", lambda X: X * [1, 1, 1, 1, np.float32(0)], r"column \[4\] is constant"),
+        ("y_D_test", lambda y: (2 * y - 1).astype(np.int8), "expected int8 labels 0 and 1"),
+        ("y_D_test", lambda y: y.astype(np.int64), "expected int8 labels 0 and 1"),
+    ],
+)
+def test_arrays_of_the_wrong_kind_are_refused(
+    tmp_path: Path, key: str, change: object, message: str
+) -> None:
+    arrays = read_arrays(DEFAULT_PATH)
+    dtype = arrays[key].dtype
+    changed = change(arrays[key])  # type: ignore[operator]
+    if "constant" in message:
+        changed = changed.astype(dtype)
+    path = tmp_path / "changed.npz"
+    np.savez(path, allow_pickle=False, **{**arrays, key: changed})
+    with pytest.raises(ValueError, match=message):
+        Amazon(path).task("B-D")

@@ -194,7 +194,6 @@ def draw_transport(
                     )
             axis.set_title(name, fontsize=9)
             axis.set_aspect("equal")
-            axis.legend(loc="lower left", fontsize=7, frameon=False, handletextpad=0.1)
         for i in shown:
             axes[1].annotate(
                 "",
@@ -202,6 +201,9 @@ def draw_transport(
                 rows.source[i],
                 arrowprops={"arrowstyle": "->", "color": MAPPING, "lw": 1},
             )
+        handles = {k: h for a in axes for h, k in zip(*a.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3,
+                      frameon=False)  # fmt: skip
         figure.suptitle(title, fontsize=10)
         return save_figure(figure, path)
 

@@ -53,6 +53,8 @@ class TablePlan:
         Config names of the paper's methods, in its order.
     ours : tuple of str
         Config names of methods that the paper does not have.
+    test_rows : int
+        Test rows behind an accuracy, for the verdict's rule.
     overrides : tuple of str
         Hydra overrides for every cell, such as a trial protocol.
     """
@@ -64,6 +66,7 @@ class TablePlan:
     task_label: str
     paper: tuple[str, ...]
     ours: tuple[str, ...]
+    test_rows: int
     overrides: tuple[str, ...] = ()
 
     @property

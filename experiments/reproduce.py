@@ -37,10 +37,11 @@ from rich.progress import (  # noqa: E402
 )
 
 from experiments.cells import Cell, cell_state, lost_record, run_cell  # noqa: E402
-from experiments.configuration import config_names  # noqa: E402
+from experiments.configuration import cell_from_config, compose_config, config_names  # noqa: E402
+from experiments.figures import moons_figure  # noqa: E402
 from experiments.plan import TablePlan, load_table  # noqa: E402
 from experiments.records import Record, RecordStore, sha256_of  # noqa: E402
-from experiments.render import compare_with_published_records, render_table  # noqa: E402
+from experiments.render import compare_with_committed, render_table  # noqa: E402
 from experiments.workers import run_jobs  # noqa: E402
 
 COMMITTED = Path("results")
@@ -114,16 +115,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     failed: list[tuple[Cell, str]] = []
     if not options.render:
+        store.sweep()
         try:
             failed = run_tables(console, tables, store, options)
         except KeyboardInterrupt:
             console.print("Interrupted. What is done is kept; the same command goes on from here.")
             return 130
-    for table in tables:
-        for path in render_table(table, store, options.results / "tables"):
-            console.print(f"wrote {path}")
+    written = [p for t in tables for p in render_table(t, store, options.results / "tables")]
+    if any(table.dataset == "moons" for table in tables):
+        cell = cell_from_config(
+            compose_config(("dataset=moons", "dataset.angle=40", "method=krda", *overrides))
+        )
+        written += moons_figure(cell, options.results / "figures", compute=not options.render)
+    for path in written:
+        console.print(f"wrote {path}")
     if not options.render and options.protocol == "paper":
-        compare_with_published_records(console, tables, store, COMMITTED / "records")
+        compare_with_committed(console, tables, store, RecordStore(COMMITTED / "records"))
     print_ledger(console, failed, options)
     return 1 if failed else 0
 

@@ -51,7 +51,7 @@ def mean_and_interval(accuracies: Sequence[float]) -> Interval:
     intervals" (section 5, "Metric and cross validation") and gives no formula; this is ours.
 
     What it can show: how far the accuracy moves when the method is trained on another 90 % of the
-    *same* rows and from another seed. Two methods whose intervals lie far apart differ on this data.
+    *same* rows and from another seed. Methods whose intervals lie far apart differ on this data.
 
     What it cannot show: how far the accuracy would move on *new* data. Any two of the subsamples
     share about 81 % of all rows, nine tenths of their own, and the test rows are the same for all

@@ -1,0 +1,68 @@
+# Two commands do everything: `make reproduce-tables` and `make test`. Each sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+# Narrow a reproduction: make reproduce-tables TABLE=moons METHOD="krda ot" JOBS=4 RESULTS=somewhere
+TABLE ?=
+METHOD ?=
+JOBS ?=
+RESULTS ?=
+REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
+	$(if $(METHOD),--method $(METHOD)) $(if $(JOBS),--jobs $(JOBS))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup reproduce-tables results tables status smoke test unit lint format clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/installed ## Make the virtual environment, with the pinned versions
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --constraint constraints.txt setuptools
+	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+		--editable ".[benchmark-lean,dev]"
+	# dalib asks for torchvision, which nothing here imports: it comes without what it asks for.
+	$(PY) -m pip install --quiet --constraint constraints.txt --no-deps dalib
+	@touch $@
+
+reproduce-tables: setup ## Run the benchmark and write its tables beside the published numbers
+	$(REPRODUCE) $(if $(RESULTS),--results $(RESULTS))
+
+results: setup ## Bring the committed results up to date (results/ and the README's table)
+	$(REPRODUCE) --results results
+	$(PY) -m experiments.readme
+
+tables: setup ## Render tables and figures from the committed records; runs nothing
+	$(REPRODUCE) --render --results $(or $(RESULTS),results)
+	$(if $(RESULTS),,$(PY) -m experiments.readme)
+
+status: setup ## Show which cells are done, stale, failed or missing; runs nothing
+	$(REPRODUCE) --status --results $(or $(RESULTS),results)
+
+smoke: setup ## Run every method on every data set at tiny size
+	rm -rf .smoke
+	$(PY) -m experiments.reproduce --protocol smoke --results .smoke
+
+lint: setup ## Check format, style and types
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+format: setup ## Put the code into its format
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+unit: setup ## Run the unit tests
+	$(PY) -m pytest
+
+test: lint smoke unit ## Check everything: lint, types, smoke run, unit tests
+
+clean: ## Remove the environment and everything that can be made again
+	rm -rf $(VENV) .smoke reproduction outputs multirun build *.egg-info
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,89 @@
+"""Keep the README's table of results equal to the committed tables.
+
+::
+
+    python -m experiments.readme
+
+writes the section between the two marks of README.md anew from results/tables/*.csv.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from experiments.plan import METHOD_LABELS
+
+ROOT = Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+_TITLES = {"moons": "moons, 9 angles", "amazon": "Amazon, 12 tasks"}
+
+
+def summary(tables: Path) -> str:
+    """Write the mean over each data set's tasks, ours and the paper's, as Markdown.
+
+    Parameters
+    ----------
+    tables : Path
+        Directory of the tables as CSV.
+
+    Returns
+    -------
+    text : str
+        One row a method. A mean stands only where all tasks have all repetitions; else a dash.
+    """
+    means: dict[tuple[str, str], tuple[str, str]] = {}
+    methods: dict[str, None] = {}
+    names = [name for name in _TITLES if (tables / f"{name}.csv").is_file()]
+    for name in names:
+        with (tables / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        for method in dict.fromkeys(row["method"] for row in rows):
+            methods[method] = None
+            own = [row for row in rows if row["method"] == method]
+            complete = all(row["n_done"] == row["n_repetitions"] for row in own)
+            means[method, name] = (
+                _mean([row["mean"] for row in own]) if complete else "–",
+                _mean([row["published_mean"] for row in own]),
+            )
+    head = [
+        "Mean accuracy, %",
+        *(f"{_TITLES[n]}: {who}" for n in names for who in ("ours", "paper")),
+    ]
+    lines = [head, [":--", *["--:"] * (len(head) - 1)]]
+    for method in methods:
+        values = [means.get((method, name), ("–", "–")) for name in names]
+        lines.append([METHOD_LABELS[method], *(value for pair in values for value in pair)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _mean(values: list[str]) -> str:
+    if not values or "" in values:
+        return "–"
+    return f"{sum(map(float, values)) / len(values):.1f}"
+
+
+def with_summary(readme: str, text: str) -> str:
+    """Put the summary between the marks of the README's text.
+
+    Raises
+    ------
+    ValueError
+        The marks are not there, once each and in order.
+    """
+    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
+        raise ValueError(f"README.md must hold {BEGIN} and {END} once each.")
+    head, rest = readme.split(BEGIN)
+    _, tail = rest.split(END)
+    return f"{head}{BEGIN}\n{text}\n{END}{tail}"
+
+
+def main() -> None:
+    """Write the README's section anew."""
+    path = ROOT / "README.md"
+    text = with_summary(path.read_text(encoding="utf-8"), summary(ROOT / "results" / "tables"))
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""From stored records to the files that a person reads; nothing is computed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.cells import Cell
+from experiments.plan import METHOD_LABELS, TablePlan
+from experiments.records import Record, RecordError, RecordStore
+from experiments.tables import (
+    MethodRow,
+    TableSpec,
+    TaskColumn,
+    render_csv,
+    render_latex,
+    render_markdown,
+)
+
+_FORMATS = {"md": render_markdown, "tex": render_latex, "csv": render_csv}
+
+
+def table_spec(plan: TablePlan) -> TableSpec:
+    """Describe a planned table to the renderers.
+
+    Parameters
+    ----------
+    plan : TablePlan
+
+    Returns
+    -------
+    spec : TableSpec
+    """
+    repetitions = {cell.config["protocol"]["n_repetitions"] for cell in plan.cells.values()}
+    (n_repetitions,) = repetitions
+    notes = ("This is a trial run; its accuracies mean nothing.",) if plan.overrides else ()
+    return TableSpec(
+        dataset=plan.dataset,
+        title=plan.title,
+        tasks=tuple(TaskColumn(task, plan.task_label.format(task)) for task in plan.tasks),
+        methods=(
+            *(MethodRow(name, METHOD_LABELS[name]) for name in plan.paper),
+            *(MethodRow(name, METHOD_LABELS[name], published=False, ours=True)
+              for name in plan.ours),
+        ),
+        test_rows=plan.test_rows,
+        repetitions=n_repetitions,
+        notes=notes,
+    )  # fmt: skip
+
+
+def stored(cell: Cell, store: RecordStore) -> Record | None:
+    """Read the record of a cell's config; None where there is none or it is damaged.
+
+    Data, code and library versions are not compared: a table shows what was measured, wherever it
+    is rendered. ``python -m experiments.reproduce --status`` tells which records are stale.
+    """
+    try:
+        return store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
+    except RecordError:
+        return None
+
+
+def render_table(plan: TablePlan, store: RecordStore, directory: Path) -> list[Path]:
+    """Write a table as Markdown, LaTeX and CSV.
+
+    Parameters
+    ----------
+    plan : TablePlan
+    store : RecordStore
+    directory : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    paths : list of Path
+        The files written; the same records give the same bytes.
+    """
+    spec = table_spec(plan)
+    records = {key: stored(cell, store) for key, cell in plan.cells.items()}
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for suffix, render in _FORMATS.items():
+        path = directory / f"{plan.name}.{suffix}"
+        text = render(spec, lambda task, method: records[task, method])
+        path.write_text(text, encoding="utf-8", newline="\n")
+        paths.append(path)
+    return paths
+
+
+def compare_with_committed(
+    console: Console, plans: Sequence[TablePlan], store: RecordStore, committed: RecordStore
+) -> None:
+    """Tell how a run's accuracies agree with those that the repository holds.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    plans : sequence of TablePlan
+    store : RecordStore
+        Of the run.
+    committed : RecordStore
+        Of the repository.
+    """
+    if store.root.resolve() == committed.root.resolve():
+        return
+    same, different, largest = 0, [], 0.0
+    for plan in plans:
+        for cell in plan.cells.values():
+            ours, theirs = stored(cell, store), stored(cell, committed)
+            if ours is None or theirs is None:
+                continue
+            if ours.accuracies == theirs.accuracies:
+                same += 1
+                continue
+            different.append(cell.label)
+            if ours.complete and theirs.complete:
+                pairs = zip(ours.accuracies, theirs.accuracies, strict=True)
+                largest = max(largest, *(abs(a - b) for a, b in pairs))
+    if same or different:
+        console.print(
+            f"Beside the committed results: {same} cells identical to the last digit, "
+            f"{len(different)} different"
+            + (f" (single accuracies by up to {100 * largest:.1f} points)" if different else "")
+        )
+    for label in different:
+        console.print(f"  {label}")

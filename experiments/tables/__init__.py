@@ -1,0 +1,29 @@
+"""Tables of accuracies beside the published ones, from stored records alone.
+
+:func:`render_markdown`, :func:`render_latex` and :func:`render_csv` are pure functions of a
+:class:`TableSpec` and a lookup of records: the same records give the same bytes.
+"""
+
+from experiments.tables.comma_separated import render_csv
+from experiments.tables.latex import render_latex
+from experiments.tables.markdown import render_markdown
+from experiments.tables.model import (
+    Lookup,
+    MethodRow,
+    TableSpec,
+    TaskColumn,
+    lookup_in,
+    paper_table,
+)
+
+__all__ = [
+    "Lookup",
+    "MethodRow",
+    "TableSpec",
+    "TaskColumn",
+    "lookup_in",
+    "paper_table",
+    "render_csv",
+    "render_latex",
+    "render_markdown",
+]

@@ -1,0 +1,465 @@
+"""What stands in a table, before it is written in any format."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from experiments.published import METHODS, STAND_INS, PublishedCell, has_published, published
+from experiments.published.anomalies import Anomaly, anomalies
+from experiments.records import Outcome, Record
+from experiments.statistics import Interval, mean_and_interval, overlap
+from experiments.verdicts import Judgement, Verdict, judge
+
+Lookup = Callable[[str, str], Record | None]
+"""From a task's and a method's name to the record of that cell; None where there is none."""
+
+REPETITIONS = 5
+_TEST_ROWS = {"moons": 1000, "hepmass": 2000, "hepmass_sim": 2000, "amazon": 4000}  # section 5
+_TITLES = {
+    "moons": "Inter-twinning moons",
+    "hepmass": "HEPMASS",
+    "hepmass_sim": "HEPMASS, simulated",
+    "amazon": "Amazon reviews",
+}
+
+
+@dataclass(frozen=True)
+class TaskColumn:
+    """A task and the head of its column."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """A method and the head of its row.
+
+    Attributes
+    ----------
+    name, label : str
+    published : bool
+        Whether to show the published values and the difference.
+    ours : bool
+        Whether the method is not in the paper; such rows stand below a line.
+    """
+
+    name: str
+    label: str
+    published: bool = True
+    ours: bool = False
+
+    def __post_init__(self) -> None:
+        if self.published and self.ours:
+            raise ValueError(
+                f"method {self.name!r} cannot have published values and not be in the paper; set "
+                "one of published and ours to False."
+            )
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """What a table shows.
+
+    Attributes
+    ----------
+    dataset, title : str
+    tasks : tuple of TaskColumn
+        In the order of the columns.
+    methods : tuple of MethodRow
+        In the order of the rows; those that are ``ours`` are moved below the others.
+    test_rows : int
+        Test rows behind each accuracy, for the verdicts.
+    notes : tuple of str
+        Sentences for the end of the caption, plain text.
+    repetitions : int
+        How many a cell needs to be complete.
+    references : tuple of str
+        Methods that are no competitors: never bold, never the best.
+
+    Raises
+    ------
+    ValueError
+        No tasks or methods, a name twice, or a count below 1.
+    """
+
+    dataset: str
+    title: str
+    tasks: tuple[TaskColumn, ...]
+    methods: tuple[MethodRow, ...]
+    test_rows: int
+    notes: tuple[str, ...] = ()
+    repetitions: int = REPETITIONS
+    references: tuple[str, ...] = ("source_only", "target_only")
+
+    def __post_init__(self) -> None:
+        for kind, names in (
+            ("tasks", [task.name for task in self.tasks]),
+            ("methods", [method.name for method in self.methods]),
+        ):
+            if not names or len(set(names)) < len(names):
+                raise ValueError(f"{kind} must be at least one, each once, got {names}.")
+        for kind, count in (("test_rows", self.test_rows), ("repetitions", self.repetitions)):
+            if count < 1:
+                raise ValueError(f"{kind} must be at least 1, got {count}.")
+
+    @property
+    def rows(self) -> tuple[MethodRow, ...]:
+        """Methods in the order of the rows: the paper's, then those that are ours."""
+        return tuple(sorted(self.methods, key=lambda method: method.ours))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one task.
+
+    Attributes
+    ----------
+    recorded : bool
+        Whether there is a record.
+    accuracies : tuple of float
+        Percent, of the repetitions that are done.
+    n_repetitions : int
+        How many should be.
+    interval : Interval or None
+        Percent; None where none is done.
+    unfinished : tuple of Outcome
+        The repetitions that failed.
+    bold : bool
+    published : PublishedCell or None
+    judgement : Judgement
+    anomalies : tuple of Anomaly
+        Those about the published values of certain cells, this one among them.
+    """
+
+    recorded: bool
+    accuracies: tuple[float, ...]
+    n_repetitions: int
+    interval: Interval | None
+    unfinished: tuple[Outcome, ...]
+    bold: bool
+    published: PublishedCell | None
+    judgement: Judgement
+    anomalies: tuple[Anomaly, ...]
+
+    @property
+    def n_done(self) -> int:
+        """How many repetitions are done."""
+        return len(self.accuracies)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of them are."""
+        return self.n_done >= self.n_repetitions
+
+
+class Mean(NamedTuple):
+    """A method's mean over the tasks.
+
+    Attributes
+    ----------
+    value : float or None
+        Over the tasks that have a value; None where none has.
+    n_tasks : int
+        How many have.
+    incomplete : bool
+        Whether one of them lacks repetitions.
+    """
+
+    value: float | None
+    n_tasks: int
+    incomplete: bool = False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A method's last column, and how far it lies from the published one.
+
+    Attributes
+    ----------
+    ours, published, difference : Mean
+        The difference is over the tasks that have both.
+    absolute : Mean
+        Mean absolute difference over the same tasks.
+    verdicts : Counter of Verdict
+    """
+
+    ours: Mean
+    published: Mean
+    difference: Mean
+    absolute: Mean
+    verdicts: Counter[Verdict]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Everything that a table shows.
+
+    Attributes
+    ----------
+    spec : TableSpec
+    cells : mapping of (task, method) to Cell
+    summaries : mapping of method to Summary
+    anomalies : tuple of Anomaly
+        Those that concern a published value shown.
+    stands_in_for : str or None
+        The data set that the published values belong to, where it is another one.
+    """
+
+    spec: TableSpec
+    cells: Mapping[tuple[str, str], Cell]
+    summaries: Mapping[str, Summary]
+    anomalies: tuple[Anomaly, ...]
+    stands_in_for: str | None
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """Letters for the anomalies that make a published value suspect, by their ids."""
+        suspects = [anomaly.id for anomaly in self.anomalies if anomaly.suspect]
+        return {name: _letters(number) for number, name in enumerate(suspects)}
+
+    @property
+    def has_published(self) -> bool:
+        """Whether any published value is shown."""
+        return any(cell.published is not None for cell in self.cells.values())
+
+
+def build_table(
+    spec: TableSpec,
+    lookup: Lookup,
+    *,
+    values: Mapping[tuple[str, str], PublishedCell] | None = None,
+    oddities: tuple[Anomaly, ...] | None = None,
+) -> Table:
+    """Collect what a table shows.
+
+    Parameters
+    ----------
+    spec : TableSpec
+    lookup : callable
+        From task and method to a record or None; called once a cell.
+    values : mapping of (task, method) to PublishedCell, or None
+        Published values; by default those of the paper for ``spec.dataset``.
+    oddities : tuple of Anomaly or None
+        Likewise.
+
+    Returns
+    -------
+    table : Table
+
+    Raises
+    ------
+    ValueError
+        The lookup gave the record of another cell.
+    """
+    if values is None:
+        values = published(spec.dataset) if has_published(spec.dataset) else {}
+    if oddities is None:
+        oddities = anomalies(spec.dataset)
+    comparable = spec.dataset not in STAND_INS
+    cells: dict[tuple[str, str], Cell] = {}
+    for task in spec.tasks:
+        records = {m.name: _checked(spec, task.name, m.name, lookup) for m in spec.rows}
+        bold = _bold(spec, records)
+        for method in spec.rows:
+            cells[task.name, method.name] = _cell(
+                spec,
+                records[method.name],
+                values.get((task.name, method.name)) if method.published else None,
+                tuple(
+                    oddity
+                    for oddity in oddities
+                    if not oddity.general and oddity.concerns(spec.dataset, task.name, method.name)
+                ),
+                method.name in bold,
+                comparable,
+            )
+    shown = [key for key, cell in cells.items() if cell.published is not None]
+    return Table(
+        spec,
+        cells,
+        {
+            method.name: _summary([cells[task.name, method.name] for task in spec.tasks])
+            for method in spec.rows
+        },
+        tuple(o for o in oddities if any(o.concerns(spec.dataset, *key) for key in shown)),
+        STAND_INS.get(spec.dataset),
+    )
+
+
+def lookup_in(records: Iterable[Record], dataset: str) -> Lookup:
+    """Make a lookup out of the records of a store.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        Those of other data sets are passed over.
+    dataset : str
+
+    Returns
+    -------
+    lookup : callable
+        From task and method to a record or None.
+
+    Raises
+    ------
+    ValueError
+        Two records of the same cell under different configs: which of them to show is not for this
+        function to guess.
+    """
+    found: dict[tuple[str, str], Record] = {}
+    for record in records:
+        if record.dataset != dataset:
+            continue
+        other = found.setdefault((record.task, record.method), record)
+        if other is not record:
+            raise ValueError(
+                f"{dataset}/{record.task}, {record.method} has records of two configs, "
+                f"{other.config_sha256[:12]} and {record.config_sha256[:12]}; pass only those to "
+                "be shown, or remove the one that is not wanted."
+            )
+    return lambda task, method: found.get((task, method))
+
+
+def paper_table(
+    dataset: str, additions: Iterable[tuple[str, str]] = (), notes: tuple[str, ...] = ()
+) -> TableSpec:
+    """Describe the table of one of the paper's data sets: all its tasks and its twelve methods.
+
+    Parameters
+    ----------
+    dataset : str
+        ``moons``, ``hepmass``, ``hepmass_sim`` or ``amazon``.
+    additions : iterable of (name, label)
+        Methods that are not in the paper.
+    notes : tuple of str
+        Sentences for the caption.
+
+    Returns
+    -------
+    spec : TableSpec
+
+    Raises
+    ------
+    KeyError
+        The paper has no table of it.
+    """
+    tasks = dict.fromkeys(task for task, _ in published(dataset))
+    labels = {"Source": "Source only", "Target": "Target only"}
+    return TableSpec(
+        dataset,
+        _TITLES[dataset],
+        tuple(
+            TaskColumn(task, f"{task}°" if dataset == "moons" else task.replace("-", "→"))
+            for task in tasks
+        ),
+        (
+            *(MethodRow(name, labels.get(paper, paper)) for paper, name in METHODS.items()),
+            *(MethodRow(name, label, published=False, ours=True) for name, label in additions),
+        ),
+        _TEST_ROWS[dataset],
+        notes,
+    )
+
+
+def _checked(spec: TableSpec, task: str, method: str, lookup: Lookup) -> Record | None:
+    record = lookup(task, method)
+    if record is not None and (record.dataset, record.task, record.method) != (
+        spec.dataset, task, method,
+    ):  # fmt: skip
+        raise ValueError(
+            f"asked for {spec.dataset}/{task}, {method}, the lookup gave "
+            f"{record.dataset}/{record.task}, {record.method}."
+        )
+    return record
+
+
+def _repetitions(spec: TableSpec, record: Record | None) -> int:
+    """How many a cell should have: a record that never held all of them is not complete."""
+    return max(spec.repetitions, len(record.outcomes) if record is not None else 0)
+
+
+def _interval(record: Record | None) -> Interval | None:
+    if record is None or not record.accuracies:
+        return None
+    return mean_and_interval([100 * accuracy for accuracy in record.accuracies])
+
+
+def _bold(spec: TableSpec, records: Mapping[str, Record | None]) -> set[str]:
+    """Methods whose interval overlaps that of the best, among competitors that are complete."""
+    intervals = {
+        method: interval
+        for method, record in records.items()
+        if method not in spec.references
+        and (interval := _interval(record)) is not None
+        and interval.n >= _repetitions(spec, record)
+    }
+    if not intervals:
+        return set()
+    highest = max(interval.mean for interval in intervals.values())
+    best = [interval for interval in intervals.values() if interval.mean == highest]
+    return {m for m, interval in intervals.items() if any(overlap(interval, b) for b in best)}
+
+
+def _cell(
+    spec: TableSpec,
+    record: Record | None,
+    value: PublishedCell | None,
+    concerned: tuple[Anomaly, ...],
+    bold: bool,
+    comparable: bool,
+) -> Cell:
+    interval = _interval(record)
+    accuracies = () if record is None else tuple(100 * a for a in record.accuracies)
+    n_repetitions = _repetitions(spec, record)
+    judgement = judge(
+        interval,
+        None if value is None else (value.mean, value.ci95),
+        recorded=record is not None,
+        complete=len(accuracies) >= n_repetitions,
+        comparable=comparable,
+        suspect=any(anomaly.suspect for anomaly in concerned),
+        test_rows=spec.test_rows,
+    )
+    return Cell(
+        record is not None,
+        accuracies,
+        n_repetitions,
+        interval,
+        () if record is None else record.unfinished,
+        bold,
+        value,
+        judgement,
+        concerned if value is not None else (),
+    )
+
+
+def _summary(cells: list[Cell]) -> Summary:
+    ours = [cell for cell in cells if cell.interval is not None]
+    both = [cell for cell in ours if cell.judgement.difference is not None]
+    differences = [c.judgement.difference for c in both if c.judgement.difference is not None]
+    incomplete = any(not cell.complete for cell in both)
+    return Summary(
+        _mean(
+            [cell.interval.mean for cell in ours if cell.interval is not None],
+            any(not cell.complete for cell in ours),
+        ),
+        _mean([cell.published.mean for cell in cells if cell.published is not None]),
+        _mean(differences, incomplete),
+        _mean([abs(difference) for difference in differences], incomplete),
+        Counter(cell.judgement.verdict for cell in cells),
+    )
+
+
+def _mean(values: list[float], incomplete: bool = False) -> Mean:
+    return Mean(math.fsum(values) / len(values) if values else None, len(values), incomplete)
+
+
+def _letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    rest, last = divmod(number, 26)
+    return (_letters(rest - 1) if rest else "") + chr(ord("a") + last)

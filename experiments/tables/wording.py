@@ -1,0 +1,173 @@
+"""What a table says in words and signs, the same in every format; plain Unicode, not escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from experiments.published.anomalies import Anomaly
+from experiments.tables.model import Cell, Mean, Table
+from experiments.verdicts import WIDEST, Verdict
+
+PAPER = "arXiv:2110.02716"
+MISSING = "–"
+NOT_IN_PAPER = "not in the paper"
+SIGNS = {
+    Verdict.REPRODUCED: "=",
+    Verdict.BETTER: "↑",
+    Verdict.WORSE: "↓",
+    Verdict.UNDECIDED: "~",
+    Verdict.SUSPECT: "?",
+}
+_LONGEST_ERROR = 300  # characters
+
+
+def number(value: float) -> str:
+    """One decimal, no negative zero."""
+    return f"{round(value, 1) + 0.0:.1f}"
+
+
+def signed(value: float) -> str:
+    """One decimal and its sign, the minus a true one; a rounded zero has none."""
+    text = number(value)
+    return text.replace("-", "−") if text.startswith("-") or text == "0.0" else f"+{text}"
+
+
+def ours_text(cell: Cell) -> str:
+    """Our value: a dash where nothing was recorded, and k/n wherever repetitions are lacking."""
+    if not cell.recorded:
+        return MISSING
+    share = "" if cell.complete else f" ({cell.n_done}/{cell.n_repetitions})"
+    if cell.interval is None:
+        return f"failed{share}"
+    width = cell.interval.half_width
+    spread = "" if width is None else f" ± {number(width)}"
+    return f"{number(cell.interval.mean)}{spread}{share}"
+
+
+def published_text(cell: Cell) -> str:
+    """Return the published value; a dash where there is none."""
+    if cell.published is None:
+        return MISSING
+    return f"{number(cell.published.mean)} ± {number(cell.published.ci95)}"
+
+
+def suspicions(table: Table, cell: Cell) -> str:
+    """Letters of the anomalies that make a cell's published value suspect."""
+    return ",".join(table.marks[a.id] for a in cell.anomalies if a.id in table.marks)
+
+
+def difference_text(cell: Cell) -> str:
+    """Our value minus the published one, and the verdict's sign."""
+    difference, sign = cell.judgement.difference, SIGNS.get(cell.judgement.verdict)
+    if difference is None:
+        return MISSING
+    return signed(difference) + ("" if sign is None else f" {sign}")
+
+
+def mean_text(mean: Mean, n_tasks: int, *, sign: bool = False) -> str:
+    """A mean over tasks, and over how many of them where it is not all."""
+    if mean.value is None:
+        return MISSING
+    text = signed(mean.value) if sign else number(mean.value)
+    if mean.incomplete:
+        text += "†"
+    if mean.n_tasks < n_tasks:
+        text += f" ({mean.n_tasks}/{n_tasks} tasks)"
+    return text
+
+
+def caption(table: Table) -> list[str]:
+    """The rules by which to read a table, one or more sentences an item."""
+    spec = table.spec
+    labels = [method.label for method in spec.rows if method.name in spec.references]
+    aside = f", {' and '.join(labels)} aside," if labels else ""
+    lines = [
+        "Accuracy in percent: mean ± half-width of the 95 % interval over "
+        f"{spec.repetitions} repetitions, t(0.975, n−1)·s/√n with s² = Σ(a−mean)²/(n−1). The "
+        "repetitions are 90 % subsamples of one draw of data: the interval tells how the result "
+        "moves with the subsample and the seed, not how it would move on new data.",
+        "Bold: the interval overlaps, or touches, that of the method with the best mean in the "
+        f"column{aside} among the methods with all repetitions done.",
+        "mean: over the tasks, without an interval; (k/m tasks) where some have no value; that of "
+        "the differences is over the tasks that have both. "
+        f"{MISSING}: no record, the cell is missing. (k/n): only k of n repetitions are done; "
+        "†: a mean that rests on such cells.",
+    ]
+    if table.has_published:
+        lines.append(
+            f"Three lines a method: ours, the paper's ({PAPER}; bold as printed there), and ours "
+            "minus the paper's, taken before rounding."
+        )
+        if table.stands_in_for is None:
+            lines.append(
+                "= reproduced: |difference| ≤ tolerance = √(h² + h'² + 1.96²·2p(1−p)/m), with the "
+                "half-widths h of ours and h' of the paper's and, for the test rows on either "
+                f"side, m = {spec.test_rows} and p the mean of both accuracies, taken as "
+                f"(mp+2)/(m+4). ↑ better, ↓ worse: beyond it. ~ undecided: within it, but it is "
+                f"above {WIDEST:g} points. ? the published value is suspect, for the reason that "
+                "its letter names. Other draws of training rows are not allowed for, so the rule "
+                "claims too few reproductions rather than too many."
+            )
+        else:
+            lines.append(
+                f"The published values are those of {table.stands_in_for}, shown for orientation: "
+                f"{spec.dataset} is other data, so no cell can reproduce them and none is judged."
+            )
+    if any(method.ours for method in spec.rows):
+        lines.append(f"Rows below the line are {NOT_IN_PAPER}; they compete for bold all the same.")
+    lines.extend(spec.notes)
+    return lines
+
+
+def failures(table: Table) -> Iterator[str]:
+    """One item for each repetition that is not done."""
+    for method in table.spec.rows:
+        for task in table.spec.tasks:
+            cell = table.cells[task.name, method.name]
+            for outcome in cell.unfinished:
+                yield (
+                    f"{method.label}, {task.label}, repetition {outcome.repetition + 1} "
+                    f"(seed {outcome.seed}): {outcome.status}: {_one_line(outcome.error or '')}"
+                )
+            absent = cell.n_repetitions - cell.n_done - len(cell.unfinished)
+            if cell.recorded and absent > 0:
+                yield f"{method.label}, {task.label}: {absent} repetitions were never run"
+
+
+def missing(table: Table) -> Iterator[str]:
+    """One item for each method that lacks records, with its tasks."""
+    for method in table.spec.rows:
+        tasks = [
+            task.label
+            for task in table.spec.tasks
+            if not table.cells[task.name, method.name].recorded
+        ]
+        if tasks:
+            everything = len(tasks) == len(table.spec.tasks) > 1
+            yield f"{method.label}: {'all tasks' if everything else ', '.join(tasks)}"
+
+
+def concerned(table: Table, anomaly: Anomaly) -> str:
+    """Which methods and tasks of a table an anomaly concerns, in labels."""
+    if anomaly.general:
+        return "the whole table"
+    parts: dict[str, list[str]] = {}
+    for method in table.spec.rows:
+        tasks = [
+            task.label
+            for task in table.spec.tasks
+            if table.cells[task.name, method.name].published is not None
+            and anomaly.concerns(table.spec.dataset, task.name, method.name)
+        ]
+        if tasks:
+            where = "all tasks" if len(tasks) == len(table.spec.tasks) else ", ".join(tasks)
+            parts.setdefault(where, []).append(method.label)
+    return "; ".join(f"{', '.join(methods)}: {where}" for where, methods in parts.items())
+
+
+def _one_line(error: str) -> str:
+    """The line that tells most, cut to a length that fits under a table."""
+    lines = error.strip().splitlines()
+    text = lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]} …"

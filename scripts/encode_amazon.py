@@ -1,0 +1,83 @@
+"""Make the file of Amazon encodings again: ``python scripts/encode_amazon.py``.
+
+The same command with the same library versions on the same machine gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from experiments.datasets.amazon import DEFAULT_PATH
+from experiments.datasets.amazon_encoder import (
+    ACTIVATIONS,
+    DEFAULT_SEED,
+    SourceEncoder,
+    describe_run,
+    encode_domains,
+    write_encodings,
+)
+from experiments.datasets.amazon_raw import load_reviews, raw_files
+from experiments.datasets.raw import RawDataError, file_sha256
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the raw files, train the four encoders, write the encodings.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; by default the command line's.
+
+    Returns
+    -------
+    status : int
+        0, or 1 where a raw file is missing or wrong.
+    """
+    defaults = SourceEncoder()
+    parser = argparse.ArgumentParser(
+        description="Train one encoder a source domain and write the encodings of all domains.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--output", type=Path, default=DEFAULT_PATH, help="the .npz to write")
+    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="fixed before any score")
+    parser.add_argument("--epochs", type=int, default=defaults.epochs)
+    parser.add_argument("--batch-size", type=int, default=defaults.batch_size)
+    parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)
+    parser.add_argument("--activation", choices=sorted(ACTIVATIONS), default=defaults.activation)
+    parser.add_argument(
+        "--no-download", action="store_true", help="fail where a raw file is not there yet"
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.seed < 0:
+        parser.error(f"--seed must not be negative, got {arguments.seed}")
+    encoder = SourceEncoder(
+        activation=arguments.activation,
+        learning_rate=arguments.learning_rate,
+        batch_size=arguments.batch_size,
+        epochs=arguments.epochs,
+    )
+    try:
+        print("Reading the raw files", flush=True)
+        reviews = load_reviews(download=not arguments.no_download)
+    except RawDataError as error:
+        print(error, file=sys.stderr)
+        return 1
+    arrays = encode_domains(
+        reviews, encoder, arguments.seed, progress=lambda message: print(message, flush=True)
+    )
+    checksums = {file.name: file.sha256 for file in raw_files()}
+    write_encodings(arguments.output, arrays, describe_run(checksums, encoder, arguments.seed))
+    print(
+        f"{arguments.output}: {arguments.output.stat().st_size} bytes, SHA-256 "
+        f"{file_sha256(arguments.output)}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,280 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from krda import KRDA
+
+QUICK = {"max_epochs": 30, "hidden_size": 10, "n_components": 3, "random_state": 0}
+
+
+def shifted_task(n=120, d=3, seed=0):
+    """Gaussian source, target with another location, scale and correlation."""
+    rng = np.random.default_rng(seed)
+    Xs = rng.normal(size=(n, d))
+    ys = (Xs[:, 0] > 0).astype(int)
+    Xt = rng.normal(size=(n + 10, d)) * np.arange(1, d + 1) + 10
+    Xt[:, -1] += Xt[:, 0]
+    return Xs, ys, Xt
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    Xs, ys, Xt = shifted_task()
+    return KRDA(**QUICK).fit(Xs, ys, Xt), Xs, ys, Xt
+
+
+def test_transported_columns_take_the_targets_location_and_scale(fitted):
+    model, Xs, _, Xt = fitted
+    T = model.transform(Xs)
+    np.testing.assert_allclose(T.mean(0), Xt.mean(0), atol=0.35 * Xt.std(0).max())
+    np.testing.assert_allclose(T.std(0), Xt.std(0), rtol=0.3)
+
+
+def test_adaptation_classifies_a_target_that_the_source_classifier_cannot():
+    Xs, ys, Xt = shifted_task(n=300)
+    y_target = (Xt[:, 0] > 10).astype(int)
+    adapted = KRDA(random_state=0, max_epochs=150).fit(Xs, ys, Xt)
+    assert SVC().fit(Xs, ys).score(Xt, y_target) < 0.6
+    assert adapted.score(Xt, y_target) > 0.9
+
+
+def test_fit_transform_equals_fit_then_transform(fitted):
+    model, Xs, ys, Xt = fitted
+    np.testing.assert_array_equal(clone(model).fit_transform(Xs, ys, Xt), model.transform(Xs))
+
+
+def test_the_classifier_is_trained_on_the_transported_source(fitted):
+    model, Xs, ys, Xt = fitted
+    by_hand = SVC().fit(model.transform(Xs), ys)
+    np.testing.assert_array_equal(model.predict(Xt), by_hand.predict(Xt))
+
+
+@pytest.mark.parametrize("classifier", [LogisticRegression(), SVC(kernel="linear")])
+def test_any_classifier_can_follow_and_is_left_unfitted(classifier):
+    Xs, ys, Xt = shifted_task()
+    model = KRDA(classifier=classifier, **QUICK).fit(Xs, ys, Xt)
+    assert isinstance(model.classifier_, type(classifier))
+    assert not hasattr(classifier, "classes_")
+
+
+def test_same_seed_same_bytes_other_seed_other_rows():
+    Xs, ys, Xt = shifted_task()
+    first, second = (KRDA(**QUICK).fit(Xs, ys, Xt).transform(Xs) for _ in range(2))
+    other = KRDA(**{**QUICK, "random_state": 1}).fit(Xs, ys, Xt).transform(Xs)
+    assert first.tobytes() == second.tobytes()
+    assert not np.array_equal(first, other)
+
+
+def test_labels_do_not_enter_the_transport():
+    Xs, ys, Xt = shifted_task()
+    first = KRDA(**QUICK).fit(Xs, ys, Xt).transform(Xs)
+    np.testing.assert_array_equal(first, KRDA(**QUICK).fit(Xs, 1 - ys, Xt).transform(Xs))
+
+
+@pytest.mark.parametrize("scaling", ["domain", "pooled"])
+def test_the_map_is_equivariant_under_units_of_measurement(scaling):
+    Xs, ys, Xt = shifted_task()
+    unit = np.array([1000.0, 0.01, 1.0])
+    plain = KRDA(scaling=scaling, **QUICK).fit(Xs, ys, Xt).transform(Xs)
+    scaled = KRDA(scaling=scaling, **QUICK).fit(Xs * unit, ys, Xt * unit).transform(Xs * unit)
+    np.testing.assert_allclose(scaled / unit, plain, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], ["cat", "dog"], [0, 1, 2], [True, False]])
+def test_labels_of_any_kind_come_back_as_they_were(labels):
+    Xs, _, Xt = shifted_task()
+    ys = np.array(labels)[np.arange(len(Xs)) % len(labels)]
+    model = KRDA(**QUICK).fit(Xs, ys, Xt)
+    np.testing.assert_array_equal(model.classes_, np.unique(labels))
+    assert set(model.predict(Xt)) <= set(labels)
+
+
+def test_data_frames_and_arrays_give_the_same_predictions():
+    Xs, ys, Xt = shifted_task()
+    names = ["age", "height", "weight"]
+    framed = KRDA(**QUICK).fit(
+        pd.DataFrame(Xs, columns=names), pd.Series(ys), pd.DataFrame(Xt, columns=names)
+    )
+    np.testing.assert_array_equal(framed.feature_names_in_, names)
+    predictions = framed.predict(pd.DataFrame(Xt, columns=names))
+    np.testing.assert_array_equal(predictions, KRDA(**QUICK).fit(Xs, ys, Xt).predict(Xt))
+    framed.set_output(transform="pandas")
+    assert list(framed.transform(pd.DataFrame(Xs, columns=names)).columns) == names
+
+
+def test_data_frames_whose_columns_differ_are_refused():
+    Xs, ys, Xt = shifted_task()
+    source = pd.DataFrame(Xs, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match="feature names"):
+        KRDA(**QUICK).fit(source, ys, pd.DataFrame(Xt, columns=["a", "c", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"), [("given", [0, 1, 2]), ("reversed", [2, 1, 0]), ([1, 2, 0], [1, 2, 0])]
+)
+def test_columns_enter_in_the_order_asked_for_and_come_back_in_their_own(order, expected):
+    Xs, ys, Xt = shifted_task()
+    model = KRDA(column_order=order, **QUICK).fit(Xs, ys, Xt)
+    np.testing.assert_array_equal(model.column_order_, expected)
+    T = model.transform(Xs)
+    # Each column has its own location, 10 times over its own scale: no mix-up goes unseen.
+    np.testing.assert_allclose(T.mean(0), Xt.mean(0), rtol=0.25)
+    # The first column in the order is moved by its own quantiles alone: ranks stay.
+    first = expected[0]
+    assert stats.spearmanr(Xs[:, first], T[:, first]).statistic > 1 - 1e-9
+
+
+def test_a_random_order_is_a_permutation_drawn_from_random_state():
+    Xs, ys, Xt = shifted_task(d=6)
+    orders = [
+        KRDA(column_order="random", **{**QUICK, "max_epochs": 1, "random_state": seed})
+        .fit(Xs, ys, Xt)
+        .column_order_.tolist()
+        for seed in (0, 0, 1)
+    ]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == list(range(6))
+
+
+@pytest.mark.parametrize("where", ["both", "source", "target"])
+def test_a_constant_column_is_set_to_the_targets_mean_and_disturbs_nothing(where):
+    Xs, ys, Xt = shifted_task()
+    without = KRDA(**QUICK).fit(Xs, ys, Xt)
+    Xs4, Xt4 = (
+        np.c_[Xs[:, :1], Xs[:, 0] ** 2, Xs[:, 1:]],
+        np.c_[Xt[:, :1], Xt[:, 0] ** 2, Xt[:, 1:]],
+    )
+    if where in ("both", "source"):
+        Xs4[:, 1] = 7.0
+    if where in ("both", "target"):
+        Xt4[:, 1] = 0.1
+    model = KRDA(**QUICK).fit(Xs4, ys, Xt4)
+    T = model.transform(Xs4)
+    np.testing.assert_array_equal(model.constant_columns_, [1])
+    np.testing.assert_allclose(T[:, 1], Xt4[:, 1].mean())
+    np.testing.assert_array_equal(T[:, [0, 2, 3]], without.transform(Xs))
+    assert np.isfinite(model.sample(5)).all()
+
+
+def test_a_column_with_point_masses_gives_finite_rows():
+    Xs, ys, Xt = shifted_task()
+    Xs[:, 1], Xt[:, 1] = np.round(Xs[:, 1]), np.round(Xt[:, 1] / 10)
+    assert np.isfinite(KRDA(**QUICK).fit(Xs, ys, Xt).transform(Xs)).all()
+
+
+def test_samples_and_log_density_are_in_the_inputs_units(fitted):
+    model, _, _, Xt = fitted
+    drawn = model.sample(2000, "target", random_state=0)
+    np.testing.assert_allclose(drawn.mean(0), Xt.mean(0), rtol=0.15)
+    # Importance weights under a broad Gaussian average to one only if units are accounted for.
+    proposal = stats.multivariate_normal(Xt.mean(0), 3 * np.cov(Xt.T))
+    X = proposal.rvs(20_000, random_state=0)
+    weights = np.exp(model.log_prob(X, "target") - proposal.logpdf(X))
+    assert weights.mean() == pytest.approx(1.0, abs=5 * weights.std() / np.sqrt(len(X)))
+
+
+def test_one_feature_is_enough():
+    Xs, ys, Xt = shifted_task(d=1)
+    assert KRDA(**QUICK).fit(Xs, ys, Xt).predict(Xt).shape == (len(Xt),)
+
+
+def test_equal_domains_are_mapped_to_themselves_up_to_the_fit():
+    Xs, ys, _ = shifted_task(n=300)
+    T = KRDA(random_state=0).fit(Xs, ys, Xs).transform(Xs)
+    assert np.abs(T - Xs).mean() < 0.15
+
+
+def _with(array, value):
+    changed = array.copy()
+    changed[3, 1] = value
+    return changed
+
+
+BAD_INPUT = {
+    "NaN in the source": (lambda s, y, t: (_with(s, np.nan), y, t), ValueError, "Xs contains NaN"),
+    "NaN in the target": (lambda s, y, t: (s, y, _with(t, np.nan)), ValueError, "Xt contains NaN"),
+    "infinity in the source": (lambda s, y, t: (_with(s, np.inf), y, t), ValueError, "infinity"),
+    "infinity in the target": (lambda s, y, t: (s, y, _with(t, -np.inf)), ValueError, "infinity"),
+    "another number of columns": (
+        lambda s, y, t: (s, y, t[:, :2]), ValueError, "Xt has 2 columns, but Xs has 3"),
+    "an empty source": (lambda s, y, t: (s[:0], y[:0], t), ValueError, "0 sample"),
+    "an empty target": (lambda s, y, t: (s, y, t[:0]), ValueError, "0 sample"),
+    "no columns": (lambda s, y, t: (s[:, :0], y, t[:, :0]), ValueError, "0 feature"),
+    "one class": (lambda s, y, t: (s, np.zeros_like(y), t), ValueError, "one class only"),
+    "one source row": (lambda s, y, t: (s[:1], y[:1], t), ValueError, "minimum of 2"),
+    "one target row": (lambda s, y, t: (s, y, t[:1]), ValueError, "minimum of 2"),
+    "strings": (lambda s, y, t: (s.astype(str).astype(object) + "x", y, t), ValueError, "convert"),
+    "a sparse source": (lambda s, y, t: (sparse.csr_array(s), y, t), TypeError, "dense"),
+    "a sparse target": (lambda s, y, t: (s, y, sparse.csr_array(t)), TypeError, "dense"),
+    "labels of another length": (lambda s, y, t: (s, y[:-1], t), ValueError, "inconsistent"),
+    "missing labels": (
+        lambda s, y, t: (s, np.where(y == 1, np.nan, 0.0), t), ValueError, "ys contains NaN"),
+    "continuous labels": (lambda s, y, t: (s, y + 0.5 * s[:, 0], t), ValueError, "label type"),
+    "a flat source": (lambda s, y, t: (s[:, 0], y, t), ValueError, "2D array"),
+    "nothing but constants": (
+        lambda s, y, t: (np.ones_like(s), y, t), ValueError, "Every column is constant"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_refused_with_a_clear_error(case):
+    spoil, error, message = BAD_INPUT[case]
+    with pytest.raises(error, match=message):
+        KRDA(**QUICK).fit(*spoil(*shifted_task()))
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+def test_rows_to_predict_are_checked_like_those_to_fit(fitted, method):
+    model, _, _, Xt = fitted
+    with pytest.raises(ValueError, match="contains NaN"):
+        getattr(model, method)(_with(Xt, np.nan))
+    with pytest.raises(ValueError, match="X has 2 columns, but Xs has 3"):
+        getattr(model, method)(Xt[:, :2])
+    assert len(getattr(model, method)(Xt[:1])) == 1
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "log_prob"])
+def test_an_unfitted_model_says_so(method):
+    with pytest.raises(NotFittedError):
+        getattr(KRDA(), method)(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_components", 0), ("hidden_size", 2.5), ("column_order", "sideways"),
+     ("column_order", [0, 0, 1]), ("scaling", "none"), ("sigma_floor", -1.0), ("eps", 0.5),
+     ("quantile_method", "secant"), ("validation_fraction", 1.5), ("max_epochs", 0)],
+)  # fmt: skip
+def test_parameters_that_cannot_work_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=name):
+        KRDA(**{**QUICK, name: value}).fit(*shifted_task())
+
+
+def test_parameters_are_stored_untouched():
+    parameters = KRDA().get_params(deep=False)
+    assert parameters["classifier"] is None
+    model = KRDA(**{**parameters, "n_components": 7, "column_order": [1, 0]})
+    assert clone(model).get_params(deep=False) == model.get_params(deep=False)
+
+
+def test_krda_works_where_nothing_of_the_benchmark_is_installed():
+    # None in sys.modules makes an import fail, as if the package were not there.
+    code = (
+        "import sys\n"
+        "for name in ('hydra', 'omegaconf', 'ot', 'pandas', 'matplotlib', 'dalib', 'pooch'):\n"
+        "    sys.modules[name] = None\n"
+        "import numpy, krda\n"
+        "X = numpy.random.default_rng(0).normal(size=(20, 2))\n"
+        "model = krda.KRDA(max_epochs=2).fit(X, X[:, 0] > 0, X + 1)\n"
+        "print(model.predict(X).shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(20,)"

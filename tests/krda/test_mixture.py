@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from krda import mixture
+
+METHODS = ("newton", "bisection")
+
+
+def random_mixtures(n, n_components, seed, *, spread=3.0, log_sd=1.0):
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.ones(n_components), size=n)
+    means = spread * rng.normal(size=(n, n_components))
+    stds = np.exp(log_sd * rng.normal(size=(n, n_components)))
+    return [torch.from_numpy(a) for a in (weights, means, stds)]
+
+
+def reference_cdf(z, weights, means, stds):
+    z, weights, means, stds = (np.asarray(a) for a in (z, weights, means, stds))
+    return (weights * stats.norm.cdf(z[:, None], means, stds)).sum(1)
+
+
+def test_normal_cdf_keeps_its_digits_in_the_lower_tail_where_torch_ndtr_loses_them():
+    x = torch.tensor([-37.0, -20.0, -9.0, -5.0, 0.0, 3.0], dtype=torch.float64)
+    np.testing.assert_allclose(mixture.normal_cdf(x), stats.norm.cdf(x), rtol=1e-12)
+
+
+def test_log_prob_and_cdf_equal_scipys_weighted_sums():
+    weights, means, stds = random_mixtures(200, 4, 0)
+    x = torch.linspace(-6, 6, 200, dtype=torch.float64)
+    density = (weights * torch.from_numpy(stats.norm.pdf(x[:, None], means, stds))).sum(1)
+    np.testing.assert_allclose(
+        mixture.log_prob(x, weights.log(), means, stds), density.log(), rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        mixture.cdf(x, weights, means, stds), reference_cdf(x, weights, means, stds), atol=1e-14
+    )
+
+
+def test_log_prob_is_finite_where_the_density_underflows():
+    weights, means, stds = (torch.tensor([v], dtype=torch.float64) for v in ([1.0], [0.0], [1.0]))
+    far = torch.tensor([1e4], dtype=torch.float64)
+    expected = stats.norm.logpdf(1e4)
+    np.testing.assert_allclose(mixture.log_prob(far, weights.log(), means, stds), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantile_of_one_gaussian_is_the_normal_quantile(method):
+    u = torch.tensor([1e-8, 1e-3, 0.3, 0.5, 0.9, 1 - 1e-8], dtype=torch.float64)
+    one = torch.ones(len(u), 1, dtype=torch.float64)
+    z = mixture.quantile(u, one, 2.0 * one, 3.0 * one, method=method)
+    np.testing.assert_allclose(z, stats.norm.ppf(u, 2.0, 3.0), rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(seed=st.integers(0, 2**31), n_components=st.integers(1, 8), log_sd=st.floats(0.0, 2.0))
+@settings(max_examples=25, deadline=None)
+def test_quantile_inverts_the_cdf_from_one_far_tail_to_the_other(
+    method, seed, n_components, log_sd
+):
+    weights, means, stds = random_mixtures(60, n_components, seed, log_sd=log_sd)
+    u = torch.from_numpy(np.random.default_rng(seed).uniform(1e-8, 1 - 1e-8, 60))
+    u[:2] = torch.tensor([1e-8, 1 - 1e-8], dtype=torch.float64)
+    z = mixture.quantile(u, weights, means, stds, method=method)
+    # What rounding z to its last bit does to F bounds what any z can reach.
+    density = mixture.log_prob(z, weights.log(), means, stds).exp()
+    reachable = 1e-12 + 4 * torch.finfo(torch.float64).eps * density * z.abs()
+    assert bool(((mixture.cdf(z, weights, means, stds) - u).abs() <= reachable).all())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantile_works_for_nearly_degenerate_mixtures_with_empty_gaps(method):
+    weights = torch.tensor([[0.3, 0.3, 0.4]], dtype=torch.float64).expand(5, -1)
+    means = torch.tensor([[-50.0, 0.0, 1000.0]], dtype=torch.float64).expand(5, -1)
+    stds = torch.tensor([[1e-6, 1e-6, 1e-6]], dtype=torch.float64).expand(5, -1)
+    u = torch.tensor([1e-8, 0.15, 0.45, 0.61, 1 - 1e-8], dtype=torch.float64)
+    z = mixture.quantile(u, weights, means, stds, method=method)
+    np.testing.assert_allclose(z, [-50.0, -50.0, 0.0, 1000.0, 1000.0], atol=1e-4)
+
+
+def test_newton_agrees_with_the_papers_bisection():
+    weights, means, stds = random_mixtures(2000, 5, 3)
+    u = torch.from_numpy(np.random.default_rng(3).uniform(size=2000))
+    fast, plain = (mixture.quantile(u, weights, means, stds, method=m) for m in METHODS)
+    density = mixture.log_prob(plain, weights.log(), means, stds).exp()
+    assert bool(((fast - plain).abs() * density <= 1e-12).all())
+
+
+def test_quantile_is_increasing_in_u():
+    weights, means, stds = (p.expand(500, -1) for p in random_mixtures(1, 5, 11))
+    u = torch.linspace(1e-8, 1 - 1e-8, 500, dtype=torch.float64)
+    assert bool((mixture.quantile(u, weights, means, stds).diff() > 0).all())
+
+
+def test_quantile_does_not_depend_on_the_rows_solved_beside_it():
+    weights, means, stds = random_mixtures(9000, 3, 5)
+    u = torch.from_numpy(np.random.default_rng(5).uniform(0.01, 0.99, 9000))
+    together = mixture.quantile(u, weights, means, stds)
+    alone = mixture.quantile(u[8500:], weights[8500:], means[8500:], stds[8500:])
+    assert torch.equal(together[8500:], alone)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, float("nan")])
+def test_quantile_refuses_probabilities_outside_the_open_interval(bad):
+    one = torch.ones(1, 1, dtype=torch.float64)
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        mixture.quantile(torch.tensor([bad], dtype=torch.float64), one, one, one)
+
+
+def test_quantile_refuses_an_unknown_method():
+    one = torch.ones(1, 1, dtype=torch.float64)
+    with pytest.raises(ValueError, match="'newton' or 'bisection'"):
+        mixture.quantile(0.5 * one[0], one, one, one, method="secant")
+
+
+def test_quantile_of_no_rows_is_no_rows():
+    empty = torch.empty(0, 3, dtype=torch.float64)
+    assert mixture.quantile(empty[:, 0], empty, empty, empty).shape == (0,)

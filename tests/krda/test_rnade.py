@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+import torch
+from rnade_models import make_rnade
+from scipy import stats
+
+from krda.rnade import RNADE
+
+
+def log_prob_by_the_papers_loop(density, x):
+    """Equations 1 to 6 of the paper, one row, one coordinate, one component at a time."""
+    c, W, C, weight, bias = (
+        np.asarray(getattr(density, name)) for name in ("c", "W", "C", "head_weight", "head_bias")
+    )
+    n_components = weight.shape[-1] // 3
+    result = []
+    for row in np.asarray(x):
+        a, total = c.copy(), 0.0
+        for i, x_i in enumerate(row):
+            h = np.maximum(C[i] * a, 0.0)
+            lin1, lin2, lin3 = np.split(h @ weight[i] + bias[i], 3)
+            w = np.exp(lin1) / np.exp(lin1).sum()
+            mu, sigma = lin2, np.exp(0.5 * lin3)
+            total += np.log(
+                sum(w[k] * stats.norm.pdf(x_i, mu[k], sigma[k]) for k in range(n_components))
+            )
+            a = a + x_i * W[i]
+        result.append(total)
+    return np.array(result)
+
+
+def ancestral_sample(density, n, rng):
+    """Draw through components and normals instead of quantiles."""
+    rows = []
+    c, W, C, weight, bias = (
+        np.asarray(getattr(density, name)) for name in ("c", "W", "C", "head_weight", "head_bias")
+    )
+    a = np.tile(c, (n, 1))
+    for i in range(len(W)):
+        lin1, lin2, lin3 = np.split(np.maximum(C[i] * a, 0) @ weight[i] + bias[i], 3, axis=1)
+        w = np.exp(lin1) / np.exp(lin1).sum(1, keepdims=True)
+        k = (rng.uniform(size=(n, 1)) > w.cumsum(1)).sum(1).clip(max=w.shape[1] - 1)
+        x_i = rng.normal(lin2[np.arange(n), k], np.exp(0.5 * lin3[np.arange(n), k]))
+        rows.append(x_i)
+        a = a + x_i[:, None] * W[i]
+    return np.stack(rows, axis=1)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 5])
+@pytest.mark.parametrize("domain", [0, 1])
+def test_log_prob_equals_a_slow_loop_over_the_papers_equations(n_features, domain):
+    model = make_rnade(n_features)
+    x = torch.randn(20, n_features, generator=torch.Generator().manual_seed(3))
+    density = model.density(domain)
+    expected = log_prob_by_the_papers_loop(density, x)
+    np.testing.assert_allclose(density.log_prob(x.double()), expected, rtol=1e-9)
+    with torch.no_grad():  # The module trains in float32: same equations, fewer digits.
+        np.testing.assert_allclose(model.log_prob(x[None], domain)[0], expected, rtol=1e-4)
+        in_double = model.double().log_prob(x[None].double(), domain)[0]
+    np.testing.assert_allclose(in_double, expected, atol=1e-6)
+
+
+def test_density_integrates_to_one_in_one_dimension():
+    density = make_rnade(1).density(1)
+    grid = torch.linspace(-40, 40, 80001, dtype=torch.float64)
+    integral = torch.trapezoid(density.log_prob(grid[:, None]).exp(), grid)
+    assert float(integral) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_density_integrates_to_one_in_two_dimensions():
+    rnade_2d = make_rnade(2)
+    density = rnade_2d.density(0)
+    grid = torch.linspace(-20, 20, 1201, dtype=torch.float64)
+    points = torch.cartesian_prod(grid, grid)
+    values = density.log_prob(points).exp().reshape(len(grid), len(grid))
+    integral = torch.trapezoid(torch.trapezoid(values, grid, dim=1), grid)
+    assert float(integral) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_samples_have_the_distribution_of_an_ancestral_sampler():
+    density = make_rnade(3).density(1)
+    drawn = density.sample(4000, torch.Generator().manual_seed(0)).numpy()
+    rng = np.random.default_rng(0)
+    other = ancestral_sample(density, 4000, rng)
+    # Marginals and random projections; 13 tests, so each at the Bonferroni level of 0.001 / 13.
+    directions = np.vstack([np.eye(3), rng.normal(size=(10, 3))])
+    p_values = [stats.ks_2samp(drawn @ v, other @ v).pvalue for v in directions]
+    assert min(p_values) > 0.001 / len(directions)
+
+
+def test_a_conditional_depends_on_earlier_coordinates_only():
+    model = make_rnade(4)
+    x = torch.randn(1, 6, 4)
+    changed = x.clone()
+    changed[..., 2] += 1.0
+    with torch.no_grad():
+        before, after = (model.conditionals(rows, 0).means for rows in (x, changed))
+    assert torch.equal(before[:, :3], after[:, :3])
+    assert not torch.allclose(before[:, 3], after[:, 3])
+
+
+def test_domains_share_c_W_and_C_and_have_heads_of_their_own():
+    rnade_2d = make_rnade(2)
+    source, target = rnade_2d.density(0), rnade_2d.density(1)
+    for name in ("c", "W", "C"):
+        assert torch.equal(getattr(source, name), getattr(target, name))
+    assert not torch.equal(source.head_weight, target.head_weight)
+    assert {name: tuple(p.shape) for name, p in rnade_2d.named_parameters()} == {
+        "c": (1, 8), "W": (1, 2, 8), "C": (1, 2),
+        "head_weight": (1, 2, 2, 8, 9), "head_bias": (1, 2, 2, 9),
+    }  # fmt: skip
+
+
+def test_domains_start_equal_so_that_the_untrained_transport_is_the_identity():
+    model = RNADE(3, seeds=[5])
+    for parameter in (model.head_weight, model.head_bias):
+        assert torch.equal(parameter[:, 0], parameter[:, 1])
+
+
+def test_standard_deviations_stay_above_the_floor():
+    model = make_rnade(2, sigma_floor=0.05)
+    with torch.no_grad():
+        model.head_bias[..., 6:] -= 100.0
+        stds = model.conditionals(torch.randn(1, 50, 2), 0).stds
+    assert float(stds.min()) >= 0.05 * (1 - 1e-6)
+
+
+def test_replicas_are_the_models_of_their_seeds_alone():
+    together = RNADE(3, seeds=[4, 9])
+    for r, seed in enumerate([4, 9]):
+        alone = RNADE(3, seeds=[seed])
+        for name, parameter in together.named_parameters():
+            assert torch.equal(parameter[r], alone.get_parameter(name)[0])
+
+
+def test_parameters_do_not_depend_on_torchs_global_seed_and_leave_it_alone():
+    torch.manual_seed(1)
+    state = torch.random.get_rng_state()
+    first = RNADE(2, seeds=[0])
+    assert torch.equal(state, torch.random.get_rng_state())
+    torch.manual_seed(2)
+    assert torch.equal(first.W, RNADE(2, seeds=[0]).W)

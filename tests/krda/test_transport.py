@@ -1,0 +1,179 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rnade_models import make_rnade
+from scipy import stats
+
+from krda.linear_gaussian import LinearGaussianDensity
+from krda.transport import knothe_rosenblatt
+
+
+def random_gaussian(d, seed):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(d, d)) / np.sqrt(d)
+    return rng.normal(size=d), root @ root.T + 0.2 * np.eye(d)
+
+
+def central_jacobian(function, x, step=1e-6):
+    columns = []
+    for j in range(len(x)):
+        shift = torch.zeros_like(x)
+        shift[j] = step
+        high, low = function((x + shift)[None])[0], function((x - shift)[None])[0]
+        columns.append((high - low) / (2 * step))
+    return torch.stack(columns, dim=1)
+
+
+@given(d=st.integers(1, 6), seed=st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_map_between_gaussians_is_the_cholesky_map(d, seed):
+    (m_s, cov_s), (m_t, cov_t) = random_gaussian(d, seed), random_gaussian(d, seed + 1)
+    source, target = (
+        LinearGaussianDensity(torch.from_numpy(m), torch.from_numpy(c))
+        for m, c in ((m_s, cov_s), (m_t, cov_t))
+    )
+    z = np.random.default_rng(seed).uniform(-4, 4, size=(50, d))
+    x = m_s + z @ np.linalg.cholesky(cov_s).T
+    expected = m_t + z @ np.linalg.cholesky(cov_t).T
+    got = knothe_rosenblatt(source, target, torch.from_numpy(x))
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_linear_gaussian_log_prob_equals_scipys():
+    mean, covariance = random_gaussian(4, 0)
+    density = LinearGaussianDensity(torch.from_numpy(mean), torch.from_numpy(covariance))
+    x = np.random.default_rng(0).normal(size=(20, 4))
+    expected = stats.multivariate_normal(mean, covariance).logpdf(x)
+    np.testing.assert_allclose(density.log_prob(torch.from_numpy(x)), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "covariance", [[[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.0, 1.0]], [[1.0]]]
+)
+def test_linear_gaussian_refuses_what_is_no_covariance(covariance):
+    with pytest.raises(ValueError, match="covariance must be"):
+        LinearGaussianDensity(torch.zeros(2), torch.tensor(covariance))
+
+
+@pytest.mark.parametrize("method", ["newton", "bisection"])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_rosenblatt_of_its_inverse_returns_the_quantiles(d, method):
+    density = replace(make_rnade(d).density(1), quantile_method=method)
+    u = torch.from_numpy(np.random.default_rng(d).uniform(1e-6, 1 - 1e-6, size=(400, d)))
+    np.testing.assert_allclose(density.rosenblatt(density.inverse_rosenblatt(u)), u, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_inverse_of_the_rosenblatt_transform_returns_the_rows(d):
+    density = make_rnade(d, spread=0.5).density(0)
+    x = density.sample(400, torch.Generator().manual_seed(1))
+    u = density.rosenblatt(x)
+    # In the far tails 1 - u has too few digits left to tell x to 1e-9.
+    inner = ((u > 1e-4) & (u < 1 - 1e-4)).all(1)
+    assert int(inner.sum()) > 300
+    np.testing.assert_allclose(density.inverse_rosenblatt(u[inner]), x[inner], atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_map_between_equal_densities_is_the_identity(d):
+    density = make_rnade(d).density(0)
+    x = density.sample(500, torch.Generator().manual_seed(2))
+    np.testing.assert_allclose(knothe_rosenblatt(density, density, x), x, atol=1e-6)
+
+
+def test_map_of_a_single_column_is_the_one_dimensional_quantile_map():
+    model = make_rnade(1)
+    source, target = model.density(0), model.density(1)
+    x = torch.sort(source.sample(3000, torch.Generator().manual_seed(3))[:, 0]).values
+    mapped = knothe_rosenblatt(source, target, x[:, None])[:, 0]
+    assert bool((mapped.diff() >= 0).all())
+    # Against quantiles found by brute force on a fine grid of the target's CDF.
+    grid = torch.linspace(-30, 30, 600_001, dtype=torch.float64)
+    F = target.rosenblatt(grid[:, None])[:, 0]
+    brute = np.interp(source.rosenblatt(x[:, None])[:, 0], F, grid)
+    inner = slice(30, -30)
+    np.testing.assert_allclose(mapped[inner], brute[inner], atol=1e-3)
+
+
+def test_map_keeps_every_conditional_quantile():
+    model = make_rnade(4)
+    source, target = model.density(0), model.density(1)
+    x = source.sample(300, torch.Generator().manual_seed(4))
+    u = source.rosenblatt(x).clamp(1e-8, 1 - 1e-8)
+    np.testing.assert_allclose(
+        target.rosenblatt(knothe_rosenblatt(source, target, x)), u, atol=1e-9
+    )
+
+
+def test_transported_source_samples_follow_the_target_density():
+    model = make_rnade(3)
+    source, target = model.density(0), model.density(1)
+    x = source.sample(4000, torch.Generator().manual_seed(5))
+    carried = knothe_rosenblatt(source, target, x).numpy()
+    drawn = target.sample(4000, torch.Generator().manual_seed(6)).numpy()
+    directions = np.vstack([np.eye(3), np.random.default_rng(0).normal(size=(10, 3))])
+    p_values = [stats.ks_2samp(carried @ v, drawn @ v).pvalue for v in directions]
+    assert min(p_values) > 0.001 / len(directions)
+    # The test has power: the source itself fails it.
+    assert min(stats.ks_2samp(x.numpy() @ v, drawn @ v).pvalue for v in directions) < 1e-6
+
+
+def test_jacobian_is_lower_triangular_with_a_positive_diagonal():
+    model = make_rnade(4)
+    source, target = model.density(0), model.density(1)
+    for x in source.sample(10, torch.Generator().manual_seed(7)):
+        jacobian = central_jacobian(lambda rows: knothe_rosenblatt(source, target, rows), x)
+        assert float(torch.triu(jacobian, diagonal=1).abs().max()) == 0.0
+        assert float(jacobian.diagonal().min()) > 0.0
+
+
+def test_jacobian_satisfies_the_change_of_variables():
+    model = make_rnade(3)
+    source, target = model.density(0), model.density(1)
+    x = source.sample(8, torch.Generator().manual_seed(8))
+    carried = knothe_rosenblatt(source, target, x)
+    log_det = torch.stack(
+        [
+            central_jacobian(lambda rows: knothe_rosenblatt(source, target, rows), row)
+            .diagonal()
+            .log()
+            .sum()
+            for row in x
+        ]
+    )
+    np.testing.assert_allclose(
+        source.log_prob(x), target.log_prob(carried) + log_det, rtol=1e-4, atol=1e-4
+    )
+
+
+def test_far_outliers_are_clipped_to_finite_rows():
+    model = make_rnade(2)
+    far = torch.tensor([[1e6, -1e6], [-1e6, 1e6]])
+    assert bool(torch.isfinite(knothe_rosenblatt(model.density(0), model.density(1), far)).all())
+
+
+def test_map_of_a_row_does_not_depend_on_the_rows_beside_it():
+    model = make_rnade(2)
+    source, target = model.density(0), model.density(1)
+    x = source.sample(5000, torch.Generator().manual_seed(9))
+    together = knothe_rosenblatt(source, target, x)
+    np.testing.assert_allclose(
+        together[4000:4010], knothe_rosenblatt(source, target, x[4000:4010]), rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("rows", [torch.zeros(3, 5), torch.zeros(2)])
+def test_dimensions_that_do_not_agree_are_refused(rows):
+    model = make_rnade(2)
+    with pytest.raises(ValueError, match="x must have shape"):
+        knothe_rosenblatt(model.density(0), model.density(1), rows)
+
+
+def test_rows_that_are_not_finite_are_refused():
+    model = make_rnade(2)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        knothe_rosenblatt(model.density(0), model.density(1), torch.full((1, 2), torch.nan))

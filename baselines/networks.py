@@ -5,14 +5,18 @@ trade-off 1. What it leaves open and how it is settled here, for all methods and
 without a look at any target label:
 
 - **Length of training**: 30 passes over the larger domain. dalib's examples count iterations of
-  fine-tuning large image networks, which does not carry over; 30 is the least number of epochs that
-  Liang et al. (2020) train a source network with, for their smallest images.
+  fine-tuning large image networks, which does not carry over. 30 epochs is what SHOT's published
+  program takes for its smallest images, the digits, and long enough for the same MLP without
+  adaptation to fit the source.
 - **Batch size**: 32 rows of each domain for the methods of dalib (as in dalib's examples), 64 for
-  SHOT (as in its publication). No batch has a single row.
+  SHOT (as in its published program). No batch has a single row.
 - **Model**: the last one. dalib's examples keep the epoch that is best on target labels; that is
   not allowed here.
-- **Scale of the columns**: each column is standardised over the rows of both domains together,
-  one affine map for both, which takes scale out of play but aligns nothing.
+- **Scale of the columns**: each column is standardised over the rows of both domains together (of
+  the source alone for SHOT, which trains there before the target is known): one affine map for
+  both domains, which takes units out of play but aligns nothing. The paper names no scaling.
+  ``standardize=False`` leaves the columns as they are. The choice is not neutral where columns
+  share a unit: scaling them apart distorts a rotation between the domains.
 - **Activation**: ReLU after each hidden layer, no dropout, no batch normalisation, no weight decay.
 
 A fit depends on ``random_state`` alone. Random numbers come from a generator of the fit's own; the

@@ -32,7 +32,7 @@ def blobs(n_source=60, n_target=60, n_classes=2, seed=0):
     return Xs, ys, Xt, yt
 
 
-def leaning(seed, n=200, shift=3.0):
+def leaning(seed, n=200, shift=-3.0):
     """Both columns tell the class; the second does so better, but is shifted in the target.
 
     A classifier that leans on the second column fails on the target. The first column alone is
@@ -297,6 +297,12 @@ def test_one_scaling_for_both_domains_aligns_nothing(method):
 def test_features_on_one_point_are_an_error_and_not_a_constant_prediction(method):
     with pytest.raises(FloatingPointError, match=r"diverged in step 1 .*one point"):
         method(**SMALL).fit(np.ones((20, 2)), np.arange(20) % 2, np.ones((20, 2)))
+
+
+@every_joint_method
+def test_a_transfer_loss_that_is_not_traded_for_cannot_fail(method):
+    model = method(**SMALL, trade_off=0).fit(np.ones((20, 2)), np.arange(20) % 2, np.ones((20, 2)))
+    assert np.isfinite(model.losses_).all()
 
 
 @every_method

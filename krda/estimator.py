@@ -55,15 +55,15 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         How columns are brought to unit scale for the density; see
         :func:`krda.preprocessing.standardizations`.
     learning_rate : float, default=0.01
-        Adam's first step; decays to zero as a half cosine over ``max_epochs``.
-    max_epochs : int, default=500
-        Upper bound on passes over the rows.
-    batch_size : int or None, default=2048
-        Rows a step of the larger domain. None takes all at once.
+        Adam's first step; decays to zero as a half cosine over ``max_steps``.
+    max_steps : int, default=500
+        Upper bound on the number of training steps.
+    batch_size : int or None, default=256
+        Rows of each domain in a step. None takes all of them.
     validation_fraction : float, default=0.1
         Share of each domain's rows that is held out of training, for stopping.
     patience : int, default=100
-        Epochs without a lower held-out negative log-likelihood after which training stops. The
+        Steps without a lower held-out negative log-likelihood after which training stops. The
         parameters with the lowest one are kept.
     sigma_floor : float, default=0.02
         Lower bound of the conditionals' standard deviations, as a share of each column's own.
@@ -97,7 +97,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         densities, and ``transform`` sets them to the target's mean.
     target_mean_ : ndarray of shape (d,)
     history_ : TrainingHistory
-        Training and held-out negative log-likelihood by epoch and domain.
+        Training and held-out negative log-likelihood by step and domain.
 
     Notes
     -----
@@ -132,8 +132,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         column_order: ColumnOrder = "given",
         scaling: Scaling = "domain",
         learning_rate: float = 1e-2,
-        max_epochs: int = 500,
-        batch_size: int | None = 2048,
+        max_steps: int = 500,
+        batch_size: int | None = 256,
         validation_fraction: float = 0.1,
         patience: int = 100,
         sigma_floor: float = 0.02,
@@ -148,7 +148,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self.column_order = column_order
         self.scaling = scaling
         self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
+        self.max_steps = max_steps
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -199,7 +199,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions(
             learning_rate=self.learning_rate,
-            max_epochs=self.max_epochs,
+            max_steps=self.max_steps,
             batch_size=self.batch_size,
             validation_fraction=self.validation_fraction,
             patience=self.patience,

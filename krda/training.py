@@ -9,7 +9,8 @@ parameters with the lowest held-out NLL are restored. No label enters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import numbers
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,23 +30,25 @@ class TrainingOptions:
     Attributes
     ----------
     learning_rate : float
-        First step size of Adam; it decays to zero as a half cosine over ``max_epochs``.
-    max_epochs : int
-        Upper bound on passes over the data.
+        First step size of Adam; it decays to zero as a half cosine over ``max_steps``.
+    max_steps : int
+        Upper bound on the number of steps.
     batch_size : int or None
-        Rows a step of the larger domain; the smaller one is cut into as many batches. None takes
-        all rows at once, so that an epoch is a single step.
+        Rows of each domain in a step; None, or more than a domain has, takes all of them.
     validation_fraction : float
         Share of each domain's rows that is held out, in (0, 1).
     patience : int
-        Epochs without a lower held-out NLL after which training stops.
+        Steps without a lower held-out NLL after which training stops.
+    evaluation_interval : int
+        Steps from one look at the held-out rows to the next.
     """
 
     learning_rate: float = 1e-2
-    max_epochs: int = 500
-    batch_size: int | None = None
+    max_steps: int = 500
+    batch_size: int | None = 256
     validation_fraction: float = 0.1
     patience: int = 100
+    evaluation_interval: int = 5
 
     def __post_init__(self) -> None:
         if not self.learning_rate > 0:
@@ -55,11 +58,12 @@ class TrainingOptions:
                 "validation_fraction is the held-out share of the rows and must lie strictly "
                 f"between 0 and 1, got {self.validation_fraction!r}."
             )
-        for name in ("max_epochs", "patience") + (
-            () if self.batch_size is None else ("batch_size",)
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
+        for name in ("max_steps", "batch_size", "patience", "evaluation_interval"):
+            value = getattr(self, name)
+            if value is None and name == "batch_size":
+                continue
+            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -68,22 +72,26 @@ class TrainingHistory:
 
     Attributes
     ----------
-    train_nll, held_out_nll : Tensor of shape (n_epochs, n_domains)
-        Mean NLL of each domain's rows, epoch by epoch: during the epoch's steps, and after it on
-        the held-out rows.
-    best_epoch : int
-        The epoch (from 0) whose parameters were kept.
+    steps : Tensor of shape (n_evaluations,)
+        Steps made when the held-out rows were looked at.
+    train_nll, held_out_nll : Tensor of shape (n_evaluations, n_domains)
+        Mean NLL of each domain's rows: over the batches since the last evaluation, and of the
+        held-out rows at the evaluation.
+    best_step : int
+        Steps made when the parameters that were kept had been reached.
     learning_rate : float
         The first step size, smaller than asked for after a restart.
-    diverged_at : int or None
-        The epoch of the first non-finite loss; None if there was none.
+    diverged_at : tuple of int or None
+        Step and epoch (both from 0) of the first non-finite loss; None if there was none. An
+        epoch is a pass over the larger domain.
     """
 
+    steps: Tensor
     train_nll: Tensor
     held_out_nll: Tensor
-    best_epoch: int
+    best_step: int
     learning_rate: float
-    diverged_at: int | None = None
+    diverged_at: tuple[int, int] | None = None
 
 
 def hold_out(n_rows: int, fraction: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -163,9 +171,10 @@ def raise_if_diverged(history: TrainingHistory) -> None:
     """
     if history.diverged_at is not None:
         raise DivergenceError(
-            f"The density's loss became non-finite in epoch {history.diverged_at} (counted from "
-            f"0), also after a restart with the smaller step {history.learning_rate:g}. Look for "
-            "columns with extreme outliers, raise sigma_floor, or lower learning_rate."
+            f"The density's loss became non-finite in epoch {history.diverged_at[1]} (step "
+            f"{history.diverged_at[0]}, both from 0), also after a restart with the smaller "
+            f"learning rate {history.learning_rate:g}. Look for columns with extreme outliers, "
+            "raise sigma_floor, or lower learning_rate."
         )
 
 
@@ -192,47 +201,54 @@ def _train(
         splits = [hold_out(x.shape[1], options.validation_fraction, g) for g in generators]
         train.append(_gather(x, torch.stack([s[0] for s in splits]).to(device)))
         held_out.append(_gather(x, torch.stack([s[1] for s in splits]).to(device)))
+    streams = [_batches(x, options.batch_size, generators) for x in train]
     largest = max(x.shape[1] for x in train)
-    n_steps = 1 if options.batch_size is None else math.ceil(largest / options.batch_size)
+    steps_per_epoch = math.ceil(largest / min(options.batch_size or largest, largest))
 
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     best_state = {name: p.detach().clone() for name, p in model.named_parameters()}
     best_nll = torch.full((n_replicas,), torch.inf, device=device)
-    best_epoch = torch.zeros(n_replicas, dtype=torch.int64, device=device)
+    best_step = torch.zeros(n_replicas, dtype=torch.int64, device=device)
     diverged_at = torch.full((n_replicas,), -1, dtype=torch.int64, device=device)
     active = torch.ones(n_replicas, dtype=torch.bool, device=device)
+    since_last = torch.zeros(n_replicas, len(domains), device=device)
+    steps: list[int] = []
     train_curve: list[Tensor] = []
     held_out_curve: list[Tensor] = []
-    for epoch in range(options.max_epochs):
+    for step in range(options.max_steps):
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate * 0.5 * (1 + math.cos(math.pi * epoch / options.max_epochs))
-        epoch_nll = torch.zeros(n_replicas, len(domains), device=device)
-        for batches in _batches(train, n_steps, generators):
-            optimizer.zero_grad(set_to_none=True)
-            nll = torch.stack(
-                [-model.log_prob(x, domain).mean(1) for domain, x in enumerate(batches)], dim=1
-            )
-            # Replicas share no parameter: the gradient of the sum is each one's own gradient.
-            nll.sum().backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            epoch_nll += nll.detach() / n_steps
+            group["lr"] = learning_rate * 0.5 * (1 + math.cos(math.pi * step / options.max_steps))
+        optimizer.zero_grad(set_to_none=True)
+        nll = torch.stack(
+            [-model.log_prob(next(rows), domain).mean(1) for domain, rows in enumerate(streams)],
+            dim=1,
+        )
+        # Replicas share no parameter: the gradient of the sum is each one's own gradient.
+        nll.sum().backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        since_last += nll.detach()
+        broken = active & (diverged_at < 0) & ~torch.isfinite(nll.detach().sum(1))
+        diverged_at = torch.where(broken, step, diverged_at)
+
+        done = step + 1
+        if done % options.evaluation_interval and done < options.max_steps:
+            continue
         with torch.no_grad():
-            held_out_nll = torch.stack(
+            score = torch.stack(
                 [-model.log_prob(x, domain).mean(1) for domain, x in enumerate(held_out)], dim=1
             )
-        train_curve.append(epoch_nll)
-        held_out_curve.append(held_out_nll)
-
-        broken = active & ~torch.isfinite(epoch_nll.sum(1))
-        diverged_at = torch.where(broken, epoch, diverged_at)
-        score = held_out_nll.sum(1)
-        better = active & ~broken & (score < best_nll)
-        best_nll = torch.where(better, score, best_nll)
-        best_epoch = torch.where(better, epoch, best_epoch)
+        train_curve.append(since_last / (done - (steps[-1] if steps else 0)))
+        held_out_curve.append(score)
+        steps.append(done)
+        since_last = torch.zeros_like(since_last)
+        active = active & (diverged_at < 0)
+        better = active & (score.sum(1) < best_nll)
+        best_nll = torch.where(better, score.sum(1), best_nll)
+        best_step = torch.where(better, done, best_step)
         for name, parameter in model.named_parameters():
             mask = better.reshape(-1, *[1] * (parameter.ndim - 1))
             best_state[name] = torch.where(mask, parameter.detach(), best_state[name])
-        active = active & ~broken & (epoch - best_epoch < options.patience)
+        active = active & (done - best_step < options.patience)
         if not bool(active.any()):
             break
     _copy_replicas(model, best_state)
@@ -241,27 +257,28 @@ def _train(
     curves = torch.stack(train_curve), torch.stack(held_out_curve)
     return [
         TrainingHistory(
+            steps=torch.tensor(steps),
             train_nll=curves[0][:, r],
             held_out_nll=curves[1][:, r],
-            best_epoch=int(best_epoch[r]),
+            best_step=int(best_step[r]),
             learning_rate=learning_rate,
-            diverged_at=int(diverged_at[r]) if int(diverged_at[r]) >= 0 else None,
+            diverged_at=(at, at // steps_per_epoch) if (at := int(diverged_at[r])) >= 0 else None,
         )
         for r in range(n_replicas)
     ]
 
 
 def _batches(
-    train: Sequence[Tensor], n_steps: int, generators: Sequence[torch.Generator]
-) -> list[tuple[Tensor, ...]]:
-    """Cut every domain into the same number of batches, each row once."""
-    if n_steps == 1:
-        return [tuple(train)]
-    chunks = []
-    for x in train:
-        n = x.shape[1]
+    x: Tensor, batch_size: int | None, generators: Sequence[torch.Generator]
+) -> Iterator[Tensor]:
+    """Yield batches of a domain's rows (R, n, d) for ever, every row once in each pass."""
+    n = x.shape[1]
+    if batch_size is None or batch_size >= n:
+        while True:
+            yield x
+    n_batches = math.ceil(n / batch_size)
+    while True:
         order = torch.stack([torch.randperm(n, generator=g) for g in generators]).to(x.device)
-        # Domains with fewer rows than steps would give empty batches: they start over instead.
-        repeats = math.ceil(n_steps / n)
-        chunks.append(torch.tensor_split(_gather(x, order.repeat(1, repeats)), n_steps, dim=1))
-    return list(zip(*chunks, strict=True))
+        # Batches of equal size but for one row: none is left with a handful.
+        for rows in torch.tensor_split(order, n_batches, dim=1):
+            yield _gather(x, rows)

@@ -34,7 +34,7 @@ SMALL_NETWORK: dict[str, Any] = {
 }
 
 METHODS: dict[str, Callable[[], Any]] = {
-    "krda": lambda: KRDA(hidden_size=10, max_epochs=20, random_state=0),
+    "krda": lambda: KRDA(hidden_size=10, max_steps=20, random_state=0),
     "source_only": SourceOnly,
     "sa": SubspaceAlignment,
     "sa_2": lambda: SubspaceAlignment(n_components=2),

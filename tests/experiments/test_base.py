@@ -1,0 +1,59 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments.datasets.base import LockedLabels, unlock
+from experiments.datasets.moons import Moons
+
+
+def test_locked_labels_show_nothing_of_themselves():
+    locked = LockedLabels(np.array([3, 1, 4]))
+    assert repr(locked) == "LockedLabels(3 labels)"
+    assert [name for name in dir(locked) if not name.startswith("_")] == []
+    assert not hasattr(locked, "__dict__")
+    for reach in (np.asarray, list):
+        try:
+            got = reach(locked)
+        except TypeError:
+            continue
+        assert got.dtype == object, "an array of the wrapper itself, not of labels"
+        assert got.shape == ()
+
+
+def test_unlocked_labels_cannot_be_changed_and_later_changes_do_not_reach_them():
+    y = np.array([0, 1])
+    locked = LockedLabels(y)
+    y[0] = 7
+    assert unlock(locked).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        unlock(locked)[0] = 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ys": np.zeros(3)}, "source rows and labels"),
+        ({"yt": LockedLabels(np.zeros(3))}, "target rows and labels"),
+        ({"y_test": LockedLabels(np.zeros(3))}, "test rows and labels"),
+        ({"Xt": np.zeros((300, 5))}, "source and target columns"),
+        ({"X_test": np.zeros((1000, 5))}, "source and test columns"),
+    ],
+)
+def test_a_task_whose_parts_do_not_agree_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(Moons().task("40"), **change)
+
+
+def test_the_checksum_covers_every_row_and_label():
+    task = Moons().task("40")
+    shifted = [
+        replace(task, **{name: getattr(task, name) + 1e-12}) for name in ("Xs", "Xt", "X_test")
+    ]
+    flipped = [
+        replace(task, ys=1 - task.ys),
+        replace(task, yt=LockedLabels(1 - unlock(task.yt))),
+        replace(task, y_test=LockedLabels(1 - unlock(task.y_test))),
+    ]
+    sums = {changed.sha256 for changed in [task, *shifted, *flipped]}
+    assert len(sums) == 7

@@ -267,12 +267,18 @@ def test_parameters_are_stored_untouched():
 
 def test_krda_works_where_nothing_of_the_benchmark_is_installed():
     code = """
-import sys
+import importlib.machinery, sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
         if name in ("hydra", "omegaconf", "ot", "pandas", "matplotlib", "dalib", "pooch"):
-            raise ModuleNotFoundError(name)
+            return importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        raise ModuleNotFoundError(spec.name)
+
+    def exec_module(self, module):
+        pass
 
 sys.meta_path.insert(0, Missing())
 import numpy, krda

@@ -1,0 +1,132 @@
+import json
+
+import numpy as np
+import pytest
+from cell_factory import make_cell, without_times
+
+from experiments import cells
+from experiments.cells import Cell, cell_state, lost_record, run_cell
+from experiments.records import RecordStore, dumps
+from krda.training import DivergenceError
+
+
+@pytest.mark.parametrize("method", ["krda", "krda_random", "ot", "sa", "dann", "shot", "kmm"])
+def test_two_runs_of_a_cell_give_the_same_record_apart_from_times(method):
+    cell = make_cell(method=method)
+    first, second = run_cell(cell), run_cell(cell)
+    assert first.complete
+    assert without_times(first) == without_times(second)
+
+
+def test_results_do_not_depend_on_what_ran_before_or_on_global_seeds():
+    cell = make_cell(method="krda")
+    first = run_cell(cell)
+    np.random.seed(123)
+    run_cell(make_cell(method="dann"))
+    assert without_times(run_cell(cell)) == without_times(first)
+
+
+class Failing:
+    """Stands in for a method: fails in the repetitions that it is told to."""
+
+    def __init__(self, errors, real):
+        self.errors, self.real, self.n = errors, real, -1
+
+    def __call__(self, seed):
+        self.n += 1
+        if self.n in self.errors:
+            raise self.errors[self.n]
+        return self.real(seed)
+
+
+def failing_cell(monkeypatch, errors):
+    cell = make_cell("protocol.n_repetitions=4")
+    factory = Failing(errors, Cell.make_method.__get__(cell))
+    monkeypatch.setattr(Cell, "make_method", lambda self, seed: factory(seed))
+    return cell
+
+
+def test_a_repetition_that_fails_is_recorded_and_the_others_go_on(monkeypatch):
+    errors = {1: ValueError("too small"), 2: DivergenceError("non-finite in epoch 3")}
+    record = run_cell(failing_cell(monkeypatch, errors))
+    assert [o.status for o in record.outcomes] == ["done", "failed", "diverged", "done"]
+    assert record.outcomes[1].error.startswith("ValueError: too small")
+    assert "non-finite in epoch 3" in record.outcomes[2].error
+    assert not record.complete
+    assert len(record.accuracies) == 2
+
+
+def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
+    cell = make_cell("+classifier.C=-1")
+    record = run_cell(cell)
+    error = record.outcomes[0].error
+    assert "InvalidParameterError" in error
+    assert "[krda/adaptation.py:" in error
+    assert str(cells._ROOT) not in dumps(record)
+
+
+def test_a_wrong_parameter_name_fails_the_repetitions_not_the_run():
+    record = run_cell(make_cell("+method.bogus=1"))
+    assert {o.status for o in record.outcomes} == {"failed"}
+    assert "bogus" in record.outcomes[0].error
+
+
+def test_finished_repetitions_of_a_failed_record_are_taken_over(monkeypatch):
+    cell = failing_cell(monkeypatch, {1: ValueError("once")})
+    first = run_cell(cell)
+    second = run_cell(cell, first)
+    assert second.complete
+    for r in (0, 2, 3):
+        assert second.outcomes[r] == first.outcomes[r], "times included: it was not run again"
+
+
+def test_the_state_of_a_cell_follows_its_record(tmp_path, monkeypatch):
+    store, cell = RecordStore(tmp_path), make_cell()
+    assert cell_state(cell, store).state == "missing"
+    record = run_cell(cell)
+    path = store.write(record)
+    assert cell_state(cell, store).state == "done"
+    assert cell_state(cell, store).record == record
+    path.write_text(path.read_text().replace('"accuracy": 1', '"accuracy": 0', 1) + " ")
+    assert cell_state(cell, store).state == "damaged"
+    store.write(lost_record(cell, "timeout", "too slow"))
+    assert cell_state(cell, store).state == "failed"
+    store.write(record)
+    changed = make_cell()
+    monkeypatch.setitem(changed.__dict__, "code", "0" * 64)
+    assert cell_state(changed, store).state == "stale"
+
+
+def test_the_identity_covers_config_data_code_and_libraries():
+    def identity(**changes):
+        cell = make_cell()
+        cell.__dict__.update(changes)
+        return cell.identity("ab")
+
+    identities = {
+        identity(),
+        identity(code="0" * 64),
+        identity(libraries={"numpy": "0"}),
+        make_cell().identity("cd"),
+        make_cell("+classifier.C=2").identity("ab"),
+    }
+    assert len(identities) == 5
+
+
+def test_a_record_says_where_it_comes_from():
+    record = run_cell(make_cell(method="krda"))
+    environment = record.environment
+    assert environment["threads"] == 1
+    assert set(environment) >= {
+        "python", "cpu", "cores", "git_revision", "git_clean", "krda", "libraries"
+    }  # fmt: skip
+    assert {"numpy", "scikit-learn", "torch"} <= set(environment["libraries"])
+    assert record.config["method"]["classifier"]["_target_"] == "sklearn.svm.SVC"
+    json.dumps(record.config, allow_nan=False)
+
+
+def test_a_lost_cell_has_every_repetition_with_its_seed():
+    cell = make_cell()
+    lost, ran = lost_record(cell, "failed", "the worker died"), run_cell(cell)
+    assert [o.seed for o in lost.outcomes] == [o.seed for o in ran.outcomes]
+    assert {o.error for o in lost.outcomes} == {"the worker died"}

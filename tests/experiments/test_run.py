@@ -1,0 +1,70 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.records import RecordStore
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(tmp_path, *arguments):
+    return subprocess.run(
+        [
+            sys.executable, "-m", "experiments.run", *arguments, "protocol=smoke",
+            f"runtime.results={tmp_path}", f"hydra.run.dir={tmp_path}/run",
+            f"hydra.sweep.dir={tmp_path}/sweep",
+        ],
+        capture_output=True, text=True, cwd=ROOT, timeout=120,
+    )  # fmt: skip
+
+
+def records(tmp_path):
+    scan = RecordStore(tmp_path / "records").scan()
+    assert scan.damaged == ()
+    return {(r.task, r.method, r.config_sha256): r for r in scan}
+
+
+def test_one_cell_is_run_printed_stored_and_then_read_instead_of_run(tmp_path):
+    cell = ("dataset=moons", "dataset.angle=40", "method=krda")
+    first, second = run(tmp_path, *cell), run(tmp_path, *cell)
+    assert first.returncode == second.returncode == 0, first.stderr
+    assert re.search(r"moons/40 krda: \d+\.\d ± \d+\.\d % \(", first.stdout)
+    assert "written to" in first.stdout
+    assert "read from" in second.stdout
+    assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
+    assert first.stderr == ""
+    forced = run(tmp_path, *cell, "runtime.force=true")
+    assert "written to" in forced.stdout
+    assert len(records(tmp_path)) == 1
+
+
+def test_a_sweep_runs_every_combination_and_overrides_give_cells_of_their_own(tmp_path):
+    done = run(tmp_path, "-m", "method=source_only,ot", "dataset.angle=10,20,30")
+    assert done.returncode == 0, done.stderr
+    again = run(tmp_path, "-m", "method=krda", "method.n_components=2,3", "dataset.angle=10")
+    assert again.returncode == 0, again.stderr
+    found = records(tmp_path)
+    assert len(found) == 8
+    assert {(task, method) for task, method, _ in found} == {
+        (task, method) for task in ("10", "20", "30") for method in ("source_only", "ot")
+    } | {("10", "krda")}
+
+
+@pytest.mark.parametrize("launch", [(), ("-m",)])
+def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(tmp_path, launch):
+    done = run(tmp_path, *launch, "method=krda", "method.n_components=-1,2" if launch else
+               "method.n_components=-1")  # fmt: skip
+    assert done.returncode == 1
+    assert "n_components must be a positive integer, got -1" in done.stderr
+    outcomes = [record.complete for record in records(tmp_path).values()]
+    assert sorted(outcomes) == ([False, True] if launch else [False])
+
+
+def test_a_misspelt_override_names_what_is_wrong_before_anything_runs(tmp_path):
+    done = run(tmp_path, "method=krda", "method.n_component=3")
+    assert done.returncode != 0
+    assert "n_component" in done.stderr
+    assert records(tmp_path) == {}

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.svm import SVC
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
+from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, check_labels
 
 
 class SourceOnly(AlignedClassifier):
@@ -105,17 +104,7 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
         )
         # Only for the number and the names of columns: validate_data calls every input 'X'.
         validate_data(self, Xt, skip_check_array=True, reset=True)
-        labels = column_or_1d(
-            check_array(yt, ensure_2d=False, dtype=None, input_name="yt"), warn=True
-        )
-        check_consistent_length(rows, labels)
-        check_classification_targets(labels)
-        classes = np.unique(labels)
-        if len(classes) < 2:
-            raise ValueError(
-                f"yt has one class only ({classes[0]!r}); a classifier needs at least two. "
-                "Check that yt holds the target labels and was not filtered."
-            )
+        labels, classes = check_labels(yt, rows, "yt")
         self.classes_ = classes
         classifier = SVC() if self.classifier is None else clone(self.classifier)
         self.classifier_ = classifier.fit(rows, labels)

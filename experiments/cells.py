@@ -36,6 +36,9 @@ from krda.training import DivergenceError
 
 _ROOT = Path(__file__).resolve().parent.parent
 
+# What methods raise where numbers went out of range, as against a wrong parameter or a bug.
+_DIVERGED = (DivergenceError, FloatingPointError)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -220,7 +223,7 @@ def _run_repetition(cell: Cell, task: Task, protocol: Protocol, repetition: int)
         return Outcome(
             repetition=repetition,
             seed=seed,
-            status="diverged" if isinstance(error, DivergenceError) else "failed",
+            status="diverged" if isinstance(error, _DIVERGED) else "failed",
             accuracy=None,
             fit_seconds=None,
             predict_seconds=None,

@@ -100,17 +100,7 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         source = check_array(Xs, dtype=np.float64, input_name="Xs", ensure_min_samples=2)
         # Column number and names; the values were checked above, under the right name.
         validate_data(self, Xs, reset=True, skip_check_array=True)
-        labels = column_or_1d(
-            check_array(ys, ensure_2d=False, dtype=None, input_name="ys"), warn=True
-        )
-        check_consistent_length(source, labels)
-        check_classification_targets(labels)
-        classes = np.unique(labels)
-        if len(classes) < 2:
-            raise ValueError(
-                f"ys has one class only ({classes[0]!r}); a classifier needs at least two. "
-                "Check that ys holds the source labels and was not filtered."
-            )
+        labels, classes = check_labels(ys, source, "ys")
         target = self._check_target(Xt, name="Xt", min_rows=2)
         self.classes_ = classes
         return source, labels, target
@@ -219,6 +209,42 @@ class AlignedClassifier(DomainAdaptationClassifier):
         mapped = self._map_target(rows)
         require_finite(mapped, f"{type(self).__name__}: the mapped target")
         return self.classifier_.predict(mapped)
+
+
+def check_labels(y: ArrayLike, rows: FloatArray, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Check training labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    rows : ndarray of shape (n, n_features)
+        The checked rows that they belong to.
+    name : str
+        What to call them in messages.
+
+    Returns
+    -------
+    labels : ndarray of shape (n,)
+        As given.
+    classes : ndarray of shape (n_classes,)
+        The different labels, sorted.
+
+    Raises
+    ------
+    ValueError
+        Missing labels, labels of no classification type, another number of them than of rows, or
+        fewer than two classes.
+    """
+    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name=name), warn=True)
+    check_consistent_length(rows, labels)
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name} has one class only ({classes[0]!r}); a classifier needs at least two. Check "
+            f"that {name} holds the labels of all rows and was not filtered."
+        )
+    return labels, classes
 
 
 def require_finite(values: FloatArray, what: str) -> None:

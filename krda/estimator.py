@@ -56,16 +56,16 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         :func:`krda.preprocessing.standardizations`.
     learning_rate : float, default=0.01
         Adam's first step; decays to zero as a half cosine over ``max_steps``.
-    max_steps : int, default=500
+    max_steps : int, default=1000
         Upper bound on the number of training steps.
-    batch_size : int or None, default=256
+    batch_size : int or None, default=128
         Rows of each domain in a step. None takes all of them.
     validation_fraction : float, default=0.1
         Share of each domain's rows that is held out of training, for stopping.
     patience : int, default=100
         Steps without a lower held-out negative log-likelihood after which training stops. The
         parameters with the lowest one are kept.
-    sigma_floor : float, default=0.02
+    sigma_floor : float, default=0.01
         Lower bound of the conditionals' standard deviations, as a share of each column's own.
         It keeps point masses from sending the likelihood to infinity. 0 is the paper's form.
     eps : float, default=1e-8
@@ -132,11 +132,11 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         column_order: ColumnOrder = "given",
         scaling: Scaling = "domain",
         learning_rate: float = 1e-2,
-        max_steps: int = 500,
-        batch_size: int | None = 256,
+        max_steps: int = 1000,
+        batch_size: int | None = 128,
         validation_fraction: float = 0.1,
         patience: int = 100,
-        sigma_floor: float = 0.02,
+        sigma_floor: float = 0.01,
         eps: float = 1e-8,
         quantile_method: QuantileMethod = "newton",
         device: str = "cpu",

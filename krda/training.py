@@ -44,8 +44,8 @@ class TrainingOptions:
     """
 
     learning_rate: float = 1e-2
-    max_steps: int = 500
-    batch_size: int | None = 256
+    max_steps: int = 1000
+    batch_size: int | None = 128
     validation_fraction: float = 0.1
     patience: int = 100
     evaluation_interval: int = 5

@@ -26,8 +26,8 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from rich.console import Console  # noqa: E402
-from rich.progress import (  # noqa: E402
+from rich.console import Console
+from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
@@ -36,13 +36,13 @@ from rich.progress import (  # noqa: E402
     TimeRemainingColumn,
 )
 
-from experiments.cells import Cell, cell_state, lost_record, run_cell  # noqa: E402
-from experiments.configuration import cell_from_config, compose_config, config_names  # noqa: E402
-from experiments.figures import moons_figure  # noqa: E402
-from experiments.plan import TablePlan, load_table  # noqa: E402
-from experiments.records import Record, RecordStore, sha256_of  # noqa: E402
-from experiments.render import compare_with_committed, render_table  # noqa: E402
-from experiments.workers import run_jobs  # noqa: E402
+from experiments.cells import Cell, cell_state, lost_record, run_cell
+from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.figures import moons_figure
+from experiments.plan import TablePlan, load_table
+from experiments.records import Record, RecordStore, sha256_of
+from experiments.render import compare_with_committed, render_table
+from experiments.workers import run_jobs
 
 COMMITTED = Path("results")
 

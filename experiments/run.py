@@ -23,10 +23,10 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.cells import Cell, CellState, cell_state, run_cell  # noqa: E402
-from experiments.configuration import CONFIG_DIRECTORY, cell_from_config  # noqa: E402
-from experiments.records import Record, RecordStore  # noqa: E402
-from experiments.statistics import mean_and_interval  # noqa: E402
+from experiments.cells import Cell, CellState, cell_state, run_cell
+from experiments.configuration import CONFIG_DIRECTORY, cell_from_config
+from experiments.records import Record, RecordStore
+from experiments.statistics import mean_and_interval
 
 
 def describe(record: Record) -> str:

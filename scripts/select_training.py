@@ -23,11 +23,11 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from experiments.configuration import cell_from_config, compose_config  # noqa: E402
-from experiments.protocol import Protocol, draw_repetition, method_seed  # noqa: E402
-from krda import KRDA  # noqa: E402
+from experiments.configuration import cell_from_config, compose_config
+from experiments.protocol import Protocol, draw_repetition, method_seed
+from krda import KRDA
 
 TASKS = ("moons/20", "moons/40", "moons/60", "moons/80", "amazon/B-D", "amazon/E-B", "amazon/K-E")
 

@@ -62,7 +62,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         Rows of each domain in a step. None takes all of them.
     validation_fraction : float, default=0.1
         Share of each domain's rows that is held out of training, for stopping.
-    patience : int, default=100
+    patience : int, default=250
         Steps without a lower held-out negative log-likelihood after which training stops. The
         parameters with the lowest one are kept.
     sigma_floor : float, default=0.01
@@ -135,7 +135,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         max_steps: int = 1000,
         batch_size: int | None = 128,
         validation_fraction: float = 0.1,
-        patience: int = 100,
+        patience: int = 250,
         sigma_floor: float = 0.01,
         eps: float = 1e-8,
         quantile_method: QuantileMethod = "newton",

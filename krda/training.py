@@ -47,7 +47,7 @@ class TrainingOptions:
     max_steps: int = 1000
     batch_size: int | None = 128
     validation_fraction: float = 0.1
-    patience: int = 100
+    patience: int = 250
     evaluation_interval: int = 5
 
     def __post_init__(self) -> None:

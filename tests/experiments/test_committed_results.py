@@ -1,0 +1,64 @@
+"""What the repository claims is what its records say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments import readme
+from experiments.configuration import config_names
+from experiments.plan import load_table
+from experiments.records import RecordStore
+from experiments.render import render_table, stored
+from experiments.statistics import mean_and_interval
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+STORE = RecordStore(RESULTS / "records")
+TABLES = config_names("table")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_committed_tables_are_rendered_from_committed_records_byte_for_byte(name, tmp_path):
+    for path in render_table(load_table(name), STORE, tmp_path):
+        assert path.read_bytes() == (RESULTS / "tables" / path.name).read_bytes()
+
+
+def test_the_readmes_table_is_that_of_the_committed_tables():
+    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    assert text == readme.with_summary(text, readme.summary(RESULTS / "tables"))
+
+
+def test_every_committed_record_is_valid_and_wanted_by_a_table():
+    scan = STORE.scan()
+    assert scan.damaged == ()
+    wanted = {
+        (cell.dataset, cell.task, cell.method, cell.config_sha256)
+        for name in TABLES
+        for cell in load_table(name).cells.values()
+    }
+    found = {(r.dataset, r.task, r.method, r.config_sha256) for r in scan}
+    assert found == wanted
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_committed_records_were_made_by_the_config_they_hold(name):
+    for cell in load_table(name).cells.values():
+        record = stored(cell, STORE)
+        assert record.config == json.loads(json.dumps(cell.config))
+        assert len(record.outcomes) == 5
+        assert record.environment["threads"] == 1
+        assert record.environment["git_revision"]
+
+
+def test_means_in_the_readme_trace_back_to_accuracies():
+    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| KRDA |"))
+    printed = [cell.strip() for cell in row.strip("|").split("|")][1:]
+    for column, name in ((0, "moons"), (2, "amazon")):
+        plan = load_table(name)
+        means = [
+            mean_and_interval(stored(cell, STORE).accuracies).mean
+            for (_, method), cell in plan.cells.items()
+            if method == "krda"
+        ]
+        assert printed[column] == f"{100 * sum(means) / len(means):.1f}"

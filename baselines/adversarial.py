@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import Tensor
 
-from .dalib_compat import (
+from baselines.dalib_compat import (
     Discriminator,
     conditional_domain_adversarial_loss,
     domain_adversarial_loss,
 )
-from .networks import JointlyTrained, Make, Transfer, require_integer
+from baselines.networks import JointlyTrained, Make, Transfer, require_integer
 
 
 class DANN(JointlyTrained):

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .dalib_compat import GaussianKernels, JointMeanDiscrepancy, MeanDiscrepancy
-from .networks import JointlyTrained, Make, Transfer, require_number
+from baselines.dalib_compat import GaussianKernels, JointMeanDiscrepancy, MeanDiscrepancy
+from baselines.networks import JointlyTrained, Make, Transfer, require_number
 
 # Factors of the mean squared distance in the squared bandwidths, as in dalib's examples.
 BANDWIDTH_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)

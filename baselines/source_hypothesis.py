@@ -10,9 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from krda.adaptation import FloatArray
-
-from .networks import (
+from baselines.networks import (
     Batch,
     ColumnScaling,
     DeepClassifier,
@@ -25,6 +23,7 @@ from .networks import (
     require_number,
     train,
 )
+from krda.adaptation import FloatArray
 
 
 class SHOT(DeepClassifier):

@@ -87,7 +87,9 @@ class _Module:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            elif isinstance(node, ast.ImportFrom) and node.level:
+                raise ValueError(f"{name} has a relative import; use an absolute one.")
+            elif isinstance(node, ast.ImportFrom) and node.module:
                 # `from package import module` names a module, `from module import name` does not.
                 names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
             else:

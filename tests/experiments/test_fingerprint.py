@@ -50,6 +50,9 @@ def test_a_method_depends_on_what_it_imports_and_on_no_other_method():
     krda = fingerprint._closure(("krda.estimator",))
     assert {"krda.rnade", "krda.mixture", "krda.training", "krda.transport"} <= set(krda)
     assert not any(name.startswith(("baselines", "experiments")) for name in krda)
+    assert {"baselines.networks", "baselines.dalib_compat"} <= set(
+        fingerprint._closure(("baselines.adversarial",))
+    )
     assert "krda.rnade" not in fingerprint._closure(("baselines.subspace_alignment",))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 
@@ -88,6 +90,68 @@ def render_table(plan: TablePlan, store: RecordStore, directory: Path) -> list[P
         path.write_text(text, encoding="utf-8", newline="\n")
         paths.append(path)
     return paths
+
+
+def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory: Path) -> Path:
+    """Write where the tables' numbers come from, and what they cost, as Markdown.
+
+    Parameters
+    ----------
+    plans : sequence of TablePlan
+    store : RecordStore
+    directory : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    path : Path
+    """
+    seconds: dict[str, dict[str, list[float]]] = {}
+    machines: Counter[str] = Counter()
+    code: Counter[str] = Counter()
+    libraries: dict[str, set[str]] = {}
+    for plan in plans:
+        for (_, method), cell in plan.cells.items():
+            record = stored(cell, store)
+            if record is None:
+                continue
+            where = record.environment
+            machines[
+                f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
+                f"{where['system']} {where['machine']}, Python {where['python']}"
+            ] += 1
+            clean = "as committed" if where["git_clean"] else "with uncommitted changes"
+            code[f"revision {where['git_revision']}, {clean}"] += 1
+            for name, version in where["libraries"].items():
+                libraries.setdefault(name, set()).add(version)
+            times = [o.fit_seconds for o in record.outcomes if o.fit_seconds is not None]
+            seconds.setdefault(method, {}).setdefault(plan.name, []).extend(times)
+    names = [plan.name for plan in plans]
+    lines = [
+        "# Where the numbers come from",
+        "",
+        "Rendered from the records. The command is `make results`.",
+        "",
+        *(f"- {text}: {n} cells" for text, n in sorted(machines.items())),
+        *(f"- {text}: {n} cells" for text, n in sorted(code.items())),
+        *(f"- {name} {', '.join(sorted(found))}" for name, found in sorted(libraries.items())),
+        "",
+        "## Seconds per fit",
+        "",
+        "Median and largest wall-clock seconds of a fit, over the tasks and repetitions of a "
+        "table. The largest is often a process's first fit, which loads libraries.",
+        "",
+        "| Method | " + " | ".join(f"{name}: median | largest" for name in names) + " |",
+        "| :-- |" + " --: | --: |" * len(names),
+    ]
+    for method in (name for name in METHOD_LABELS if name in seconds):
+        found = [seconds[method].get(name, []) for name in names]
+        told = [f"{median(t):.3f} | {max(t):.3f}" if t else "– | –" for t in found]
+        lines.append(f"| {METHOD_LABELS[method]} | " + " | ".join(told) + " |")
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "provenance.md"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    return path
 
 
 def compare_with_committed(

@@ -9,7 +9,7 @@ from experiments import readme
 from experiments.configuration import config_names
 from experiments.plan import load_table
 from experiments.records import RecordStore
-from experiments.render import render_table, stored
+from experiments.render import render_provenance, render_table, stored
 from experiments.statistics import mean_and_interval
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -21,6 +21,11 @@ TABLES = config_names("table")
 def test_committed_tables_are_rendered_from_committed_records_byte_for_byte(name, tmp_path):
     for path in render_table(load_table(name), STORE, tmp_path):
         assert path.read_bytes() == (RESULTS / "tables" / path.name).read_bytes()
+
+
+def test_the_committed_provenance_is_rendered_from_committed_records(tmp_path):
+    path = render_provenance([load_table(name) for name in TABLES], STORE, tmp_path)
+    assert path.read_bytes() == (RESULTS / "tables" / "provenance.md").read_bytes()
 
 
 def test_the_readmes_table_is_that_of_the_committed_tables():

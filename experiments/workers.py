@@ -112,6 +112,10 @@ def run_jobs(
     workers: list[_Worker[J]] = []
     try:
         while waiting or any(worker.job is not None for worker in workers):
+            # A worker that died between two jobs is replaced before it gets another.
+            for worker in [w for w in workers if w.job is None and not w.process.is_alive()]:
+                _kill(worker)
+                workers.remove(worker)
             while waiting and len(workers) < n_workers:
                 workers.append(start())
             for worker in workers:

@@ -94,7 +94,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         Columns as they enter the densities: those constant in neither domain, in order.
     constant_columns_ : ndarray of int
         Columns that are constant in a domain. They carry nothing to align, take no part in the
-        densities, and ``transform`` sets them to the target's mean.
+        densities; ``transform`` and ``predict`` set them to the target's mean.
     target_mean_ : ndarray of shape (d,)
     history_ : TrainingHistory
         Training and held-out negative log-likelihood by step and domain.
@@ -195,6 +195,18 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
             zip(_DOMAINS, scales, strict=True)
         )
         return AlignedSource(self._transport(Xs))
+
+    def _map_target(self, X: FloatArray) -> FloatArray:
+        """Set the columns left out to what they are in the transported source.
+
+        A column that is constant in the source alone varies in the target; the classifier was
+        trained without that variation and must not meet it.
+        """
+        if not len(self.constant_columns_):
+            return X
+        mapped = X.copy()
+        mapped[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
+        return mapped
 
     def _training_options(self) -> TrainingOptions:
         return TrainingOptions(

@@ -164,6 +164,16 @@ def test_a_constant_column_is_set_to_the_targets_mean_and_disturbs_nothing(where
     assert np.isfinite(model.sample(5)).all()
 
 
+def test_a_column_constant_in_the_source_alone_does_not_spoil_predictions():
+    Xs, ys, Xt = shifted_task()
+    # With its default gamma="scale" the machine would look at the variance over all columns.
+    model = KRDA(classifier=SVC(gamma=0.1), **QUICK)
+    without = clone(model).fit(Xs, ys, Xt).predict(Xt)
+    rng = np.random.default_rng(0)
+    Xs, Xt = np.c_[Xs, np.full(len(Xs), 3.0)], np.c_[Xt, 100 * rng.normal(size=len(Xt))]
+    np.testing.assert_array_equal(model.fit(Xs, ys, Xt).predict(Xt), without)
+
+
 def test_a_column_with_point_masses_gives_finite_rows():
     Xs, ys, Xt = shifted_task()
     Xs[:, 1], Xt[:, 1] = np.round(Xs[:, 1]), np.round(Xt[:, 1] / 10)

@@ -117,8 +117,15 @@ def test_status_counts_what_is_there_and_runs_nothing(clean_run, tmp_path, capsy
 
 def test_ctrl_c_ends_with_what_is_done_kept(tmp_path):
     command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(tmp_path)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True,
-                               start_new_session=True)  # fmt: skip
+    # Shells start background jobs with SIGINT ignored, and the tests may run in one.
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while len(list(tmp_path.rglob("*.json"))) < 3:
         assert process.poll() is None
         time.sleep(0.02)

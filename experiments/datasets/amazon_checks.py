@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Mapping
 from itertools import permutations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +13,7 @@ from sklearn.svm import SVC
 
 from experiments.datasets.amazon import DOMAINS, SPLITS, Arrays, encoding_key, label_key
 from experiments.datasets.amazon_raw import Reviews
-
-PUBLISHED_PATH = Path(__file__).parents[1] / "published" / "amazon.csv"
+from experiments.published import published
 
 Accuracies = dict[tuple[str, str], float]
 
@@ -206,24 +203,20 @@ def reference_accuracies(
     return scores
 
 
-def read_published(path: Path = PUBLISHED_PATH) -> dict[str, Accuracies]:
-    """Read the paper's Source and Target columns (main table).
-
-    Parameters
-    ----------
-    path : Path, optional
+def read_published() -> dict[str, Accuracies]:
+    """Give the paper's Source and Target columns.
 
     Returns
     -------
     accuracies : dict of {"Source", "Target"} to dict of (source, target) to float
         In percent.
     """
-    scores: dict[str, Accuracies] = {"Source": {}, "Target": {}}
-    with path.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            if row["part"] == "main" and row["method"] in scores:
-                source, target = row["task"].split("->")
-                scores[row["method"]][source, target] = float(row["mean"])
+    names = {"source_only": "Source", "target_only": "Target"}
+    scores: dict[str, Accuracies] = {name: {} for name in names.values()}
+    for (task, method), cell in published("amazon").items():
+        if method in names:
+            source, target = task.split("-")
+            scores[names[method]][source, target] = cell.mean
     return scores
 
 

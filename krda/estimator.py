@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, seed_from
 from krda.mixture import QuantileMethod
-from krda.preprocessing import Scaling, Standardization, constant_columns, standardizations
+from krda.preprocessing import (
+    ColumnMap,
+    Scaling,
+    column_maps,
+    constant_columns,
+    squeezed_columns,
+)
 from krda.rnade import RNADE, RNADEDensity
 from krda.training import (
     TrainingHistory,
@@ -26,6 +34,16 @@ Domain = Literal["source", "target"]
 ColumnOrder = Literal["given", "reversed", "random"] | ArrayLike
 
 _DOMAINS: tuple[Domain, Domain] = ("source", "target")
+
+
+@dataclass(frozen=True)
+class _CellCentres:
+    """What a density's conditionals are given of a coordinate: a column map's cell centres."""
+
+    columns: ColumnMap
+
+    def __call__(self, i: int, z: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self.columns.centres(i, z.numpy()))
 
 
 class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
@@ -54,6 +72,10 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     scaling : {"domain", "pooled"}, default="domain"
         How columns are brought to unit scale for the density; see
         :func:`krda.preprocessing.standardizations`.
+    spread_atoms : bool, default=True
+        Whether the point masses of counts, flags and zero-inflated columns are spread at random
+        for the density, and carried rows brought back to the target's own values; see
+        :mod:`krda.atoms`. False is the paper's form.
     learning_rate : float, default=0.01
         Adam's first step; decays to zero as a half cosine over ``max_steps``.
     max_steps : int, default=1000
@@ -67,7 +89,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         parameters with the lowest one are kept.
     sigma_floor : float, default=0.01
         Lower bound of the conditionals' standard deviations, as a share of each column's own.
-        It keeps point masses from sending the likelihood to infinity. 0 is the paper's form.
+        It keeps near-ties from sending the likelihood to infinity. 0 is the paper's form.
     eps : float, default=1e-8
         Quantiles are clipped to [eps, 1 - eps] (paper: 1e-8).
     quantile_method : {"newton", "bisection"}, default="newton"
@@ -75,7 +97,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     device : str, default="cpu"
         Where the network is trained; the transport runs in float64 on the processor.
     random_state : int, RandomState or None, default=None
-        Decides initial parameters, held-out rows, batches and a random column order.
+        Decides initial parameters, held-out rows, batches, the places of atoms and a random column
+        order.
 
     Attributes
     ----------
@@ -86,10 +109,13 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     feature_names_in_ : ndarray of shape (d,)
         Only where ``Xs`` is a data frame with string column names.
     densities_ : dict
-        ``{"source": RNADEDensity, "target": RNADEDensity}``, over the standardised columns in the
-        order of ``column_order_``.
-    standardizations_ : dict
-        The scale of each domain, over the same columns.
+        ``{"source": RNADEDensity, "target": RNADEDensity}``, over the mapped columns in the order
+        of ``column_order_``.
+    column_maps_ : dict
+        The atoms and the scale of each domain (:class:`krda.preprocessing.ColumnMap`), over the
+        same columns.
+    seed_ : int
+        What ``random_state`` came to.
     column_order_ : ndarray of int
         Columns as they enter the densities: those constant in neither domain, in order.
     constant_columns_ : ndarray of int
@@ -97,7 +123,11 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         densities; ``transform`` and ``predict`` set them to the target's mean.
     target_mean_ : ndarray of shape (d,)
     history_ : TrainingHistory
-        Training and held-out negative log-likelihood by step and domain.
+        Training and held-out negative log-likelihood by step and domain, of the mapped columns.
+    held_out_nll_ : dict
+        Mean negative log-likelihood of each domain's held-out rows under the densities that were
+        kept, in the input's units (the share of atoms is that of all rows). Lower is better; it
+        needs no label, so it can choose hyper-parameters.
 
     Notes
     -----
@@ -131,6 +161,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         classifier: Any = None,
         column_order: ColumnOrder = "given",
         scaling: Scaling = "domain",
+        spread_atoms: bool = True,
         learning_rate: float = 1e-2,
         max_steps: int = 1000,
         batch_size: int | None = 128,
@@ -147,6 +178,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self.classifier = classifier
         self.column_order = column_order
         self.scaling = scaling
+        self.spread_atoms = spread_atoms
         self.learning_rate = learning_rate
         self.max_steps = max_steps
         self.batch_size = batch_size
@@ -168,12 +200,21 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
                 "Every column is constant in the source or in the target; there is no "
                 "distribution to transport. Check that the tables hold features."
             )
+        if constant.any():
+            warnings.warn(
+                f"Columns {np.flatnonzero(constant).tolist()} are constant in the source or in the "
+                "target: they take no part in the adaptation and are set to the target's mean.",
+                stacklevel=3,
+            )
         order = self._resolve_column_order(Xs.shape[1], seed)
+        self.seed_ = seed
         self.column_order_ = order[~constant[order]]
         self.constant_columns_ = np.flatnonzero(constant)
         self.target_mean_ = Xt.mean(axis=0)
         source, target = Xs[:, self.column_order_], Xt[:, self.column_order_]
-        scales = standardizations(source, target, self.scaling)
+        maps = column_maps(source, target, self.scaling, seed, spread=self.spread_atoms)
+        mapped = [m.forward(X, seed) for m, X in zip(maps, (source, target), strict=True)]
+        self._warn_of_outliers(mapped)
         model = RNADE(
             len(self.column_order_),
             n_components=self.n_components,
@@ -181,20 +222,41 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
             sigma_floor=self.sigma_floor,
             seeds=[seed],
         ).to(self.device)
-        rows = [
-            torch.from_numpy(scale.forward(X)).to(self.device, torch.float32).unsqueeze(0)
-            for X, scale in zip((source, target), scales, strict=True)
+        given = [
+            np.column_stack([m.centres(i, z) for i, z in enumerate(Z.T)])
+            for m, Z in zip(maps, mapped, strict=True)
         ]
-        (self.history_,) = fit_maximum_likelihood(model, rows, self._training_options())
+        (self.history_,) = fit_maximum_likelihood(
+            model,
+            [torch.from_numpy(Z).to(self.device, torch.float32).unsqueeze(0) for Z in mapped],
+            self._training_options(),
+            [torch.from_numpy(G).to(self.device, torch.float32).unsqueeze(0) for G in given],
+        )
         raise_if_diverged(self.history_)
         self.densities_: dict[Domain, RNADEDensity] = {
-            domain: model.density(i, quantile_method=self.quantile_method)
+            domain: model.density(
+                i, quantile_method=self.quantile_method, given=_CellCentres(maps[i])
+            )
             for i, domain in enumerate(_DOMAINS)
         }
-        self.standardizations_: dict[Domain, Standardization] = dict(
-            zip(_DOMAINS, scales, strict=True)
-        )
+        self.column_maps_: dict[Domain, ColumnMap] = dict(zip(_DOMAINS, maps, strict=True))
+        best = int((self.history_.steps == self.history_.best_step).nonzero()[0])
+        self.held_out_nll_: dict[Domain, float] = {
+            domain: float(self.history_.held_out_nll[best, i] - maps[i].log_volume(rows).mean())
+            for i, (domain, rows) in enumerate(zip(_DOMAINS, (source, target), strict=True))
+        }
         return AlignedSource(self._transport(Xs))
+
+    def _warn_of_outliers(self, mapped: list[FloatArray]) -> None:
+        for domain, Z in zip(_DOMAINS, mapped, strict=True):
+            columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
+            if len(columns):
+                warnings.warn(
+                    f"Columns {columns.tolist()} of the {domain} have outliers so far out that the "
+                    "other rows lie within a few times sigma_floor of each other, too close for "
+                    "the density to tell apart. Clip the outliers or take a logarithm first.",
+                    stacklevel=4,
+                )
 
     def _map_target(self, X: FloatArray) -> FloatArray:
         """Set the columns left out to what they are in the transported source.
@@ -252,13 +314,13 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
 
     def _transport(self, X: FloatArray) -> FloatArray:
         """Carry checked source rows to the target, in the input's columns and units."""
-        order, scales = self.column_order_, self.standardizations_
-        standardized = torch.from_numpy(scales["source"].forward(X[:, order]))
+        order, maps = self.column_order_, self.column_maps_
+        mapped = torch.from_numpy(maps["source"].forward(X[:, order], self.seed_))
         carried = knothe_rosenblatt(
-            self.densities_["source"], self.densities_["target"], standardized, eps=self.eps
+            self.densities_["source"], self.densities_["target"], mapped, eps=self.eps
         )
         result = np.empty_like(X)
-        result[:, order] = scales["target"].backward(carried.numpy())
+        result[:, order] = maps["target"].backward(carried.numpy())
         result[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
         return result
 
@@ -302,13 +364,15 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         Returns
         -------
         log_prob : ndarray of shape (n,)
-            Columns constant in a domain are left out.
+            With respect to length for continuous values and to counting for atoms, given the
+            places of the row's own atoms in their cells. Columns constant in a domain are left
+            out.
         """
-        density, scale = self._fitted_domain(domain)
+        density, columns = self._fitted_domain(domain)
         rows = self._validate_target(X)[:, self.column_order_]
         with torch.no_grad():
-            standardized = density.log_prob(torch.from_numpy(scale.forward(rows)))
-        return standardized.numpy() - np.log(scale.scale).sum()
+            mapped = density.log_prob(torch.from_numpy(columns.forward(rows, self.seed_)))
+        return mapped.numpy() + columns.log_volume(rows)
 
     def sample(self, n: int, domain: Domain = "target", random_state: Any = None) -> FloatArray:
         """Draw rows from a domain's fitted density, in the input's units.
@@ -324,18 +388,18 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         X : ndarray of shape (n, d)
             Columns constant in a domain hold the target's mean.
         """
-        density, scale = self._fitted_domain(domain)
+        density, columns = self._fitted_domain(domain)
         generator = torch.Generator().manual_seed(seed_from(random_state))
         with torch.no_grad():
             drawn = density.sample(n, generator).numpy()
         result = np.tile(self.target_mean_, (n, 1))
-        result[:, self.column_order_] = scale.backward(drawn)
+        result[:, self.column_order_] = columns.backward(drawn)
         return result
 
-    def _fitted_domain(self, domain: Domain) -> tuple[RNADEDensity, Standardization]:
+    def _fitted_domain(self, domain: Domain) -> tuple[RNADEDensity, ColumnMap]:
         check_is_fitted(self)
         if domain not in _DOMAINS:
             raise ValueError(f"domain must be 'source' or 'target', got {domain!r}.")
-        return self.densities_[domain], self.standardizations_[domain]
+        return self.densities_[domain], self.column_maps_[domain]
 
     history_: TrainingHistory

@@ -1,10 +1,11 @@
-"""What makes a real table fit for a density: one scale for all columns, constant columns set aside.
+"""What makes a real table fit for a density: atoms spread, columns at one scale, constants aside.
 
-A conditional density is learnt on columns of about unit scale. Each domain can be standardised by
-its own mean and standard deviation or both by those of the pooled rows. The Knothe-Rosenblatt map
-does not change under increasing maps of single columns, so either choice leaves its definition
-alone; what changes is how well the shared part of the network serves both domains. Standardising
-each domain by itself keeps every column at unit scale however far apart the domains are.
+A conditional density is learnt on columns without point masses (:mod:`krda.atoms`) and of about
+unit scale. Each domain can be standardised by its own mean and standard deviation or both by those
+of the pooled rows. The Knothe-Rosenblatt map does not change under increasing maps of single
+columns, so none of this touches its definition; what changes is how well the shared part of the
+network serves both domains. Standardising each domain by itself keeps every column at unit scale
+however far apart the domains are.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from krda.atoms import Atoms, find_atoms
+
 FloatArray = NDArray[np.float64]
 Scaling = Literal["domain", "pooled"]
 
-# A column whose standard deviation is below this share of its largest magnitude is constant up to
-# rounding; dividing by such a number would blow rounding errors up to unit scale.
-_CONSTANT = 1e-12
+# A column whose range is below this share of its largest magnitude is constant up to rounding;
+# dividing by such a number would blow rounding errors up to unit scale.
+_CONSTANT = 10 * np.finfo(np.float64).eps
+
+# Half of a normal column lies within 1.35 standard deviations.
+_NORMAL_QUARTILE_RANGE = 1.349
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,130 @@ class Standardization:
         return Z * self.scale + self.location
 
 
+@dataclass(frozen=True)
+class ColumnMap:
+    """From one domain's columns to those its density is fitted to, and back.
+
+    Attributes
+    ----------
+    atoms : tuple of Atoms, one a column
+    standardization : Standardization
+        Of the columns after their atoms were spread.
+    """
+
+    atoms: tuple[Atoms, ...]
+    standardization: Standardization
+
+    def forward(self, X: FloatArray, seed: int) -> FloatArray:
+        """Map rows to the density's columns.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        seed : int
+            Of the places within the cells of atoms. A row's place depends on its number alone,
+            not on how many rows follow.
+
+        Returns
+        -------
+        Z : ndarray of shape (n, d)
+        """
+        return self.standardization.forward(spread_atoms(X, self.atoms, seed))
+
+    def backward(self, Z: FloatArray) -> FloatArray:
+        """Map rows (n, d) of the density's columns to the domain's own."""
+        spread = self.standardization.backward(Z)
+        columns = [a.collapse(z) for a, z in zip(self.atoms, spread.T, strict=True)]
+        return np.column_stack(columns)
+
+    def centres(self, column: int, z: FloatArray) -> FloatArray:
+        """Move mapped values of one column to the centres of the cells that they lie in.
+
+        Parameters
+        ----------
+        column : int
+        z : ndarray of shape (n,)
+
+        Returns
+        -------
+        given : ndarray of shape (n,)
+            What a conditional density is to be given: values in no cell stay where they are.
+        """
+        atoms = self.atoms[column]
+        if not len(atoms.values):
+            return z
+        location, scale = self.standardization.location[column], self.standardization.scale[column]
+        x = atoms.collapse(z * scale + location)
+        return (atoms.spread(x, np.full(len(x), 0.5)) - location) / scale
+
+    def log_volume(self, X: FloatArray) -> FloatArray:
+        """Logarithm of what a density of the mapped rows is multiplied with to be one of rows X.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+
+        Returns
+        -------
+        log_volume : ndarray of shape (n,)
+            The result is a density with respect to length for continuous values, and a probability
+            for atoms.
+        """
+        result = np.full(len(X), -np.log(self.standardization.scale).sum())
+        for atoms, x in zip(self.atoms, X.T, strict=True):
+            if len(atoms.values):
+                result += np.where(atoms.is_atom(x), np.log(atoms.width), 0.0)
+        return result
+
+
+def spread_atoms(X: FloatArray, atoms: tuple[Atoms, ...], seed: int) -> FloatArray:
+    """Spread every column's atoms over their cells.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    atoms : tuple of Atoms, one a column
+    seed : int
+
+    Returns
+    -------
+    S : ndarray of shape (n, d)
+    """
+    if not any(len(a.values) for a in atoms):
+        return X
+    places = np.random.default_rng(seed).random(X.shape)
+    columns = [a.spread(x, v) for a, x, v in zip(atoms, X.T, places.T, strict=True)]
+    return np.column_stack(columns)
+
+
+def column_maps(
+    Xs: FloatArray, Xt: FloatArray, scaling: Scaling, seed: int, *, spread: bool = True
+) -> tuple[ColumnMap, ColumnMap]:
+    """Compute the column maps of the source and of the target.
+
+    Parameters
+    ----------
+    Xs : ndarray of shape (n_source, d)
+    Xt : ndarray of shape (n_target, d)
+        Without constant columns.
+    scaling : {"domain", "pooled"}
+    seed : int
+        Of the places within the cells of atoms.
+    spread : bool, default=True
+        Whether atoms are looked for.
+
+    Returns
+    -------
+    source, target : ColumnMap
+        Each domain has atoms of its own.
+    """
+    none = Atoms(np.empty(0), 1.0, discrete=False)
+    atoms = [tuple(find_atoms(x) if spread else none for x in X.T) for X in (Xs, Xt)]
+    rows = [spread_atoms(X, a, seed) for X, a in zip((Xs, Xt), atoms, strict=True)]
+    scales = standardizations(rows[0], rows[1], scaling)
+    return ColumnMap(atoms[0], scales[0]), ColumnMap(atoms[1], scales[1])
+
+
 def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
     """Find the columns that hold one value, up to rounding.
 
@@ -56,7 +186,28 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
     -------
     constant : ndarray of shape (d,), bool
     """
-    return X.std(axis=0) <= _CONSTANT * np.abs(X).max(axis=0)
+    return np.ptp(X, axis=0) <= _CONSTANT * np.abs(X).max(axis=0)
+
+
+def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:
+    """Find the columns whose outliers leave the other rows too little room.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Standardised rows.
+    resolution : float
+        Smallest standard deviation that the density can express.
+
+    Returns
+    -------
+    columns : ndarray of int
+        Those whose inner half is as narrow as that of a normal distribution of five times the
+        resolution, or narrower, yet no single value.
+    """
+    lower, upper = np.quantile(Z, [0.25, 0.75], axis=0)
+    inner = (upper - lower) / _NORMAL_QUARTILE_RANGE
+    return np.flatnonzero((inner > 0) & (inner <= 5 * resolution))
 
 
 def standardizations(

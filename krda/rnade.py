@@ -11,14 +11,17 @@ Several domains share ``c``, ``W`` and the rescaling ``C``; each domain and each
 three linear layers of its own. :class:`RNADE` is the module that is trained,
 :class:`RNADEDensity` the fitted density of one domain, in float64, with the Rosenblatt transforms.
 
-One departure: ``sigma`` has a floor, ``sigma^2 = exp(lin_3 h) + sigma_floor^2``. Without it the
-likelihood of a column with point masses has no maximum. ``sigma_floor=0`` is the paper's form.
+Two departures. ``sigma`` has a floor, ``sigma^2 = exp(lin_3 h) + sigma_floor^2``: without it the
+likelihood of a column with point masses has no maximum; ``sigma_floor=0`` is the paper's form. And
+the ``x^{<i}`` that a conditional is given can be another form of the row than the ``x^i`` that it
+is the density of: rows whose atoms were spread over cells (:mod:`krda.atoms`) condition through
+the cells' centres, since the place within a cell is random and says nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +29,9 @@ import torch
 from torch import Tensor, nn
 
 from krda import mixture
+
+#: From a coordinate's number and its values (n,) to what later conditionals are given of it.
+Given = Callable[[int, Tensor], Tensor]
 
 
 class Conditionals(NamedTuple):
@@ -144,20 +150,21 @@ class RNADE(nn.Module):
             "head_bias": bias.reshape(d, 3 * n).expand(self.n_domains, -1, -1).clone(),
         }
 
-    def conditionals(self, x: Tensor, domain: int) -> Conditionals:
+    def conditionals(self, given: Tensor, domain: int) -> Conditionals:
         """Compute the mixtures of all coordinates at once.
 
         Parameters
         ----------
-        x : Tensor of shape (R, n, d)
+        given : Tensor of shape (R, n, d)
+            What each coordinate's mixture is conditioned on, up to that coordinate.
         domain : int
 
         Returns
         -------
         conditionals : Conditionals of shape (R, d, n, N)
         """
-        increments = x.mT.unsqueeze(-1) * self.W.unsqueeze(-2)  # x^i W_{.,i}: (R, d, n, H)
-        first = self.c[:, None, None, :].expand(-1, 1, x.shape[1], -1)
+        increments = given.mT.unsqueeze(-1) * self.W.unsqueeze(-2)  # x^i W_{.,i}: (R, d, n, H)
+        first = self.c[:, None, None, :].expand(-1, 1, given.shape[1], -1)
         # a^i = c + sum_{j<i} x^j W_{.,j}: a cumulative sum that starts with c and leaves out x^d.
         a = torch.cumsum(torch.cat([first, increments[:, :-1]], dim=1), dim=1)
         h = torch.relu(self.C[:, :, None, None] * a)
@@ -165,19 +172,22 @@ class RNADE(nn.Module):
             h, self.head_weight[:, domain], self.head_bias[:, domain], self.sigma_floor
         )
 
-    def log_prob(self, x: Tensor, domain: int) -> Tensor:
+    def log_prob(self, x: Tensor, domain: int, given: Tensor | None = None) -> Tensor:
         """Log-density ``log p(x) = sum_i log p^i(x^i | x^{<i})`` of a domain (paper, eq. 1).
 
         Parameters
         ----------
         x : Tensor of shape (R, n, d)
         domain : int
+        given : Tensor of shape (R, n, d) or None
+            The rows as conditionals are given them; None takes ``x``.
 
         Returns
         -------
         log_prob : Tensor of shape (R, n)
         """
-        return mixture.log_prob(x.mT, *self.conditionals(x, domain)).sum(1)
+        conditionals = self.conditionals(x if given is None else given, domain)
+        return mixture.log_prob(x.mT, *conditionals).sum(1)
 
     def density(
         self,
@@ -185,6 +195,7 @@ class RNADE(nn.Module):
         replica: int = 0,
         *,
         quantile_method: mixture.QuantileMethod = "newton",
+        given: Given | None = None,
     ) -> RNADEDensity:
         """Give the density of one domain and replica, detached and in float64.
 
@@ -192,6 +203,8 @@ class RNADE(nn.Module):
         ----------
         domain, replica : int
         quantile_method : {"newton", "bisection"}, default="newton"
+        given : callable or None
+            See :class:`RNADEDensity`.
 
         Returns
         -------
@@ -209,6 +222,7 @@ class RNADE(nn.Module):
             head_bias=fixed(self.head_bias)[domain],
             sigma_floor=self.sigma_floor,
             quantile_method=quantile_method,
+            given=given,
         )
 
 
@@ -229,6 +243,9 @@ class RNADEDensity:
     sigma_floor : float
     quantile_method : {"newton", "bisection"}
         How conditionals are inverted: see :func:`krda.mixture.quantile`.
+    given : callable or None
+        From a coordinate's number (from 0) and its values (n,) to the values that later
+        conditionals are given; None gives them as they are.
     """
 
     c: Tensor
@@ -238,6 +255,7 @@ class RNADEDensity:
     head_bias: Tensor
     sigma_floor: float
     quantile_method: mixture.QuantileMethod = "newton"
+    given: Given | None = None
 
     @property
     def n_features(self) -> int:
@@ -251,6 +269,11 @@ class RNADEDensity:
 
     def _initial_state(self, n: int) -> Tensor:
         return self.c.expand(n, -1)
+
+    def _next_state(self, a: Tensor, i: int, x_i: Tensor) -> Tensor:
+        """Carry the state over coordinate i: ``a^{i+1} = a^i + x^i W_{.,i}`` (paper, eq. 2)."""
+        given = x_i if self.given is None else self.given(i, x_i)
+        return a + given.unsqueeze(1) * self.W[i]
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-density (paper, eq. 1).
@@ -266,7 +289,7 @@ class RNADEDensity:
         a, total = self._initial_state(len(x)), x.new_zeros(len(x))
         for i in range(self.n_features):
             total = total + mixture.log_prob(x[:, i], *self._conditional(a, i))
-            a = a + x[:, i, None] * self.W[i]
+            a = self._next_state(a, i, x[:, i])
         return total
 
     def rosenblatt(self, x: Tensor) -> Tensor:
@@ -285,7 +308,7 @@ class RNADEDensity:
         for i in range(self.n_features):
             log_weights, means, stds = self._conditional(a, i)
             columns.append(mixture.cdf(x[:, i], log_weights.exp(), means, stds))
-            a = a + x[:, i, None] * self.W[i]
+            a = self._next_state(a, i, x[:, i])
         return torch.stack(columns, dim=1)
 
     def inverse_rosenblatt(self, u: Tensor) -> Tensor:
@@ -307,7 +330,7 @@ class RNADEDensity:
                 u[:, i], log_weights.exp(), means, stds, method=self.quantile_method
             )
             columns.append(x_i)
-            a = a + x_i.unsqueeze(1) * self.W[i]
+            a = self._next_state(a, i, x_i)
         return torch.stack(columns, dim=1)
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:

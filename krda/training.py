@@ -121,7 +121,10 @@ def hold_out(n_rows: int, fraction: float, generator: torch.Generator) -> tuple[
 
 
 def fit_maximum_likelihood(
-    model: RNADE, domains: Sequence[Tensor], options: TrainingOptions
+    model: RNADE,
+    domains: Sequence[Tensor],
+    options: TrainingOptions,
+    given: Sequence[Tensor] | None = None,
 ) -> list[TrainingHistory]:
     """Train every replica of a model in place; replicas that diverge restart with smaller steps.
 
@@ -132,6 +135,8 @@ def fit_maximum_likelihood(
     domains : sequence of Tensor, each of shape (R, n_D, d)
         Standardised rows of each domain.
     options : TrainingOptions
+    given : sequence of Tensor, each of shape (R, n_D, d), or None
+        The rows as conditionals are given them, see :meth:`krda.rnade.RNADE.log_prob`.
 
     Returns
     -------
@@ -139,7 +144,9 @@ def fit_maximum_likelihood(
         A replica whose ``diverged_at`` is not None failed twice; its parameters are of no use.
     """
     initial = {name: p.detach().clone() for name, p in model.named_parameters()}
-    histories = _train(model, domains, options, options.learning_rate)
+    # Each row and what conditionals are given of it stay together, side by side.
+    pairs = [torch.stack(pair, -2) for pair in zip(domains, given or domains, strict=True)]
+    histories = _train(model, pairs, options, options.learning_rate)
     diverged = [r for r, history in enumerate(histories) if history.diverged_at is not None]
     if not diverged:
         return histories
@@ -152,7 +159,7 @@ def fit_maximum_likelihood(
         seeds=[model.seeds[r] for r in diverged],
     ).to(model.c.device)
     _copy_replicas(retry, {name: value[diverged] for name, value in initial.items()})
-    again = _train(retry, [x[diverged] for x in domains], options, 0.1 * options.learning_rate)
+    again = _train(retry, [x[diverged] for x in pairs], options, 0.1 * options.learning_rate)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter[diverged] = retry.get_parameter(name)
@@ -185,8 +192,16 @@ def _copy_replicas(model: RNADE, state: dict[str, Tensor]) -> None:
 
 
 def _gather(x: Tensor, rows: Tensor) -> Tensor:
-    """Pick rows of each replica: x (R, n, d), rows (R, m) -> (R, m, d)."""
-    return torch.take_along_dim(x, rows.unsqueeze(-1), dim=1)
+    """Pick rows of each replica: x (R, n, 2, d), rows (R, m) -> (R, m, 2, d)."""
+    return torch.take_along_dim(x, rows[:, :, None, None], dim=1)
+
+
+def _nll(model: RNADE, pairs: Sequence[Tensor]) -> Tensor:
+    """Mean NLL of each replica and domain, (R, D), of rows beside what is given of them."""
+    return torch.stack(
+        [-model.log_prob(x[:, :, 0], domain, x[:, :, 1]).mean(1) for domain, x in enumerate(pairs)],
+        dim=1,
+    )
 
 
 def _train(
@@ -219,10 +234,7 @@ def _train(
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * 0.5 * (1 + math.cos(math.pi * step / options.max_steps))
         optimizer.zero_grad(set_to_none=True)
-        nll = torch.stack(
-            [-model.log_prob(next(rows), domain).mean(1) for domain, rows in enumerate(streams)],
-            dim=1,
-        )
+        nll = _nll(model, [next(rows) for rows in streams])
         # Replicas share no parameter: the gradient of the sum is each one's own gradient.
         nll.sum().backward()  # type: ignore[no-untyped-call]
         optimizer.step()
@@ -234,9 +246,7 @@ def _train(
         if done % options.evaluation_interval and done < options.max_steps:
             continue
         with torch.no_grad():
-            score = torch.stack(
-                [-model.log_prob(x, domain).mean(1) for domain, x in enumerate(held_out)], dim=1
-            )
+            score = _nll(model, held_out)
         train_curve.append(since_last / (done - (steps[-1] if steps else 0)))
         held_out_curve.append(score)
         steps.append(done)
@@ -271,7 +281,7 @@ def _train(
 def _batches(
     x: Tensor, batch_size: int | None, generators: Sequence[torch.Generator]
 ) -> Iterator[Tensor]:
-    """Yield batches of a domain's rows (R, n, d) for ever, every row once in each pass."""
+    """Yield batches of a domain's rows (R, n, 2, d) for ever, every row once in each pass."""
     n = x.shape[1]
     if batch_size is None or batch_size >= n:
         while True:

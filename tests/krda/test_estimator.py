@@ -144,6 +144,7 @@ def test_a_random_order_is_a_permutation_drawn_from_random_state():
     assert sorted(orders[0]) == list(range(6))
 
 
+@pytest.mark.filterwarnings("ignore:Columns .* are constant")
 @pytest.mark.parametrize("where", ["both", "source", "target"])
 def test_a_constant_column_is_set_to_the_targets_mean_and_disturbs_nothing(where):
     Xs, ys, Xt = shifted_task()
@@ -164,6 +165,7 @@ def test_a_constant_column_is_set_to_the_targets_mean_and_disturbs_nothing(where
     assert np.isfinite(model.sample(5)).all()
 
 
+@pytest.mark.filterwarnings("ignore:Columns .* are constant")
 def test_a_column_constant_in_the_source_alone_does_not_spoil_predictions():
     Xs, ys, Xt = shifted_task()
     # With its default gamma="scale" the machine would look at the variance over all columns.
@@ -174,10 +176,83 @@ def test_a_column_constant_in_the_source_alone_does_not_spoil_predictions():
     np.testing.assert_array_equal(model.fit(Xs, ys, Xt).predict(Xt), without)
 
 
-def test_a_column_with_point_masses_gives_finite_rows():
+def test_columns_that_are_set_aside_are_named():
+    Xs, ys, Xt = shifted_task()
+    Xt[:, 1] = 0.1
+    with pytest.warns(UserWarning, match=r"Columns \[1\] are constant"):
+        KRDA(**QUICK).fit(Xs, ys, Xt)
+
+
+def test_a_column_that_varies_a_little_about_a_large_value_is_not_constant():
+    Xs, ys, Xt = shifted_task()
+    Xs[:, 0] = 1e9 + 1e-4 * Xs[:, 0]
+    assert not len(KRDA(**QUICK).fit(Xs, ys, Xt).constant_columns_)
+
+
+def test_outliers_that_squeeze_a_column_are_named():
+    Xs, ys, Xt = shifted_task()
+    Xt[0, 2] = 1e5
+    with pytest.warns(UserWarning, match=r"Columns \[2\] of the target have outliers"):
+        KRDA(**QUICK).fit(Xs, ys, Xt)
+
+
+def flagged_task(n, share, seed):
+    """A flag that is set in ``share`` of the rows, and an amount that is larger where it is set."""
+    rng = np.random.default_rng(seed)
+    flag = (rng.random(n) < share).astype(float)
+    return np.c_[flag, rng.normal(size=n) + 4 * flag, rng.poisson(2, size=n)]
+
+
+def test_carried_flags_and_counts_take_the_targets_values_in_the_targets_proportions():
+    Xs, Xt = flagged_task(1000, 0.3, 0), flagged_task(1000, 0.7, 1) * [1, 1, 3]
+    model = KRDA(random_state=0, max_steps=300).fit(Xs, Xs[:, 0], Xt)
+    T = model.transform(Xs)
+    assert set(T[:, 0]) == {0.0, 1.0}
+    # Standard error of a share of 1000 rows: 0.015; the fit adds about as much.
+    assert T[:, 0].mean() == pytest.approx(Xt[:, 0].mean(), abs=0.06)
+    assert set(T[:, 2]) <= set(Xt[:, 2])
+    assert T[:, 2].mean() == pytest.approx(Xt[:, 2].mean(), abs=0.6)
+    # No flag that was set is cleared, since more are to be set: quantiles are matched.
+    assert T[Xs[:, 0] == 1, 0].mean() > 0.97
+    # What depends on the flag depends on the carried flag.
+    for value in (0.0, 1.0):
+        mine, theirs = T[T[:, 0] == value, 1], Xt[Xt[:, 0] == value, 1]
+        assert mine.mean() == pytest.approx(theirs.mean(), abs=0.4)
+
+
+def test_samples_of_a_table_with_atoms_look_like_it():
+    Xt = flagged_task(1000, 0.7, 1)
+    model = KRDA(random_state=0, max_steps=300).fit(flagged_task(1000, 0.3, 0), Xt[:, 0], Xt)
+    drawn = model.sample(2000, random_state=0)
+    assert set(drawn[:, 0]) == {0.0, 1.0}
+    assert set(drawn[:, 2]) <= set(Xt[:, 2])
+    assert drawn[:, 0].mean() == pytest.approx(0.7, abs=0.06)
+
+
+def test_log_density_of_a_discrete_column_is_a_log_probability():
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.poisson(1.0, size=(500, 1)) * 1.0, rng.poisson(3.0, size=(500, 1)) * 10.0
+    model = KRDA(random_state=0, max_steps=200).fit(Xs, np.arange(500) % 2, Xt)
+    values, counts = np.unique(Xt, return_counts=True)
+    # Averaged over places in the cell, the density there is the cell's probability.
+    probability = [np.exp(model.log_prob(np.full((2000, 1), v))).mean() for v in values]
+    assert sum(probability) == pytest.approx(1.0, abs=0.05)
+    np.testing.assert_allclose(probability, counts / 500, atol=0.05)
+
+
+def test_rows_are_carried_one_by_one_whatever_follows_them():
+    Xs, Xt = flagged_task(200, 0.3, 0), flagged_task(200, 0.7, 1)
+    model = KRDA(**QUICK).fit(Xs, Xs[:, 0], Xt)
+    np.testing.assert_array_equal(model.transform(Xs[:50]), model.transform(Xs)[:50])
+
+
+def test_the_papers_form_leaves_point_masses_alone_and_still_gives_finite_rows():
     Xs, ys, Xt = shifted_task()
     Xs[:, 1], Xt[:, 1] = np.round(Xs[:, 1]), np.round(Xt[:, 1] / 10)
-    assert np.isfinite(KRDA(**QUICK).fit(Xs, ys, Xt).transform(Xs)).all()
+    model = KRDA(spread_atoms=False, **QUICK).fit(Xs, ys, Xt)
+    T = model.transform(Xs)
+    assert np.isfinite(T).all()
+    assert not set(T[:, 1]) <= set(Xt[:, 1])
 
 
 def test_samples_and_log_density_are_in_the_inputs_units(fitted):

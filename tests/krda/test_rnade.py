@@ -140,3 +140,19 @@ def test_parameters_do_not_depend_on_torchs_global_seed_and_leave_it_alone():
     assert torch.equal(state, torch.random.get_rng_state())
     torch.manual_seed(2)
     assert torch.equal(first.W, RNADE(2, seeds=[0]).W)
+
+
+def test_what_conditionals_are_given_may_differ_from_the_row_itself():
+    model = make_rnade(3, seed=1)
+    x = torch.randn(1, 50, 3, generator=torch.Generator().manual_seed(0))
+    density = model.density(0, given=lambda i, z: torch.floor(z) if i == 1 else z)
+    given = x.clone()
+    given[..., 1] = torch.floor(given[..., 1])
+    with torch.no_grad():
+        expected = model.log_prob(x, 0, given)[0]
+        plain = model.log_prob(x, 0)[0]
+    rows = x[0].to(torch.float64)
+    np.testing.assert_allclose(density.log_prob(rows), expected, rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(plain, expected, atol=0.1)
+    u = density.rosenblatt(rows)
+    np.testing.assert_allclose(density.inverse_rosenblatt(u), rows, atol=1e-8)

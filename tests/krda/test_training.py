@@ -105,7 +105,7 @@ def test_same_seed_gives_the_same_bytes_whatever_torchs_global_seed():
 
 @pytest.mark.parametrize(("n", "batch_size", "n_batches"), [(37, 10, 4), (11, 10, 2), (10, 1, 10)])
 def test_every_pass_over_the_batches_holds_every_row_once(n, batch_size, n_batches):
-    x = torch.arange(float(n)).reshape(1, n, 1)
+    x = torch.arange(float(n)).reshape(1, n, 1, 1)
     stream = training._batches(x, batch_size, [torch.Generator().manual_seed(0)])
     passes = [[next(stream) for _ in range(n_batches)] for _ in range(2)]
     for batches in passes:
@@ -118,7 +118,7 @@ def test_every_pass_over_the_batches_holds_every_row_once(n, batch_size, n_batch
 
 @pytest.mark.parametrize("batch_size", [None, 37, 100])
 def test_a_domain_that_fits_in_a_batch_is_taken_whole(batch_size):
-    x = torch.arange(37.0).reshape(1, 37, 1)
+    x = torch.arange(37.0).reshape(1, 37, 1, 1)
     stream = training._batches(x, batch_size, [torch.Generator().manual_seed(0)])
     assert next(stream) is x
     assert next(stream) is x
@@ -129,8 +129,8 @@ def explode(monkeypatch, when):
     calls = {"n": 0}
     original = RNADE.log_prob
 
-    def log_prob(self, x, domain):
-        result = original(self, x, domain)
+    def log_prob(self, x, domain, given=None):
+        result = original(self, x, domain, given)
         if torch.is_grad_enabled():
             calls["n"] += 1
             if when(calls["n"]):

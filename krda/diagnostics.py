@@ -1,4 +1,4 @@
-r"""Whether transported rows look like target rows: two-sample statistics, column by column and whole.
+r"""Do transported rows look like target rows? Two-sample statistics, by column and of whole rows.
 
 None of these reads a label. They tell whether the transport does what it promises, which is to
 bring the source's distribution onto the target's; that the classes end up where they belong

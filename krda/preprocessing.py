@@ -25,9 +25,6 @@ Scaling = Literal["domain", "pooled"]
 # dividing by such a number would blow rounding errors up to unit scale.
 _CONSTANT = 10 * np.finfo(np.float64).eps
 
-# Half of a normal column lies within 1.35 standard deviations.
-_NORMAL_QUARTILE_RANGE = 1.349
-
 
 @dataclass(frozen=True)
 class Standardization:
@@ -202,12 +199,10 @@ def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:
     Returns
     -------
     columns : ndarray of int
-        Those whose inner half is as narrow as that of a normal distribution of five times the
-        resolution, or narrower, yet no single value.
+        Those whose inner 95 % of rows lie within five times the resolution, yet not on one value.
     """
-    lower, upper = np.quantile(Z, [0.25, 0.75], axis=0)
-    inner = (upper - lower) / _NORMAL_QUARTILE_RANGE
-    return np.flatnonzero((inner > 0) & (inner <= 5 * resolution))
+    lower, upper = np.quantile(Z, [0.025, 0.975], axis=0)
+    return np.flatnonzero((upper > lower) & (upper - lower <= 5 * resolution))
 
 
 def standardizations(

@@ -45,7 +45,9 @@ class Physics:
     relative_width : float
         Width of the resonance over its mass.
     slope : float
-        Exponent of the background's mass spectrum, beta (m / 2 m_top)^-slope.
+        Exponent of the background's mass spectrum, beta^threshold (m / 2 m_top)^-slope.
+    threshold : float
+        How the spectrum opens: the tops' velocity to this power; 1 is phase space.
     forward : float
         Strength of the background's forward peak, 0 (isotropic) to 1 (massless t channel).
     rapidity_width : float
@@ -73,6 +75,7 @@ class Physics:
     collision_energy: float = 8000.0
     relative_width: float = 0.013
     slope: float = 5.9
+    threshold: float = 1.0
     forward: float = 0.8
     rapidity_width: float = 0.9
     isr_mean: float = 1.13
@@ -230,14 +233,15 @@ def resonance_masses(
 
 
 def background_masses(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
-    """Masses of the Standard Model's pairs: dN/dm proportional to beta (m / 2 m_top)^-slope.
+    """Masses of the Standard Model's pairs: dN/dm proportional to beta^threshold (m / 2 m_top)^-slope.
 
     beta = sqrt(1 - (2 m_top / m)^2), the tops' velocity, opens the threshold. Inverse of the
     tabulated distribution function.
     """
     threshold = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH)
     grid = np.geomspace(threshold, physics.collision_energy / 2, 2001)
-    density = np.sqrt(1.0 - (threshold / grid) ** 2) * (grid / threshold) ** -physics.slope
+    velocity = np.sqrt(1.0 - (threshold / grid) ** 2)
+    density = velocity**physics.threshold * (grid / threshold) ** -physics.slope
     steps = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
     cumulative = np.concatenate([[0.0], np.cumsum(steps)])
     return np.interp(rng.random(n) * cumulative[-1], cumulative, grid)
@@ -311,7 +315,7 @@ def _produce(
 def _decay_top(
     top: FloatArray, rng: np.random.Generator, physics: Physics
 ) -> tuple[FloatArray, FloatArray]:
-    n = top.shape[1]
+    n: int = top.shape[1]
     w_mass = _breit_wigner(W_MASS, W_WIDTH, n, rng)
     b_mass = _virtualities(0.95 * (mass(top) - w_mass), B_MASS, rng, physics)
     return decay(top, w_mass, b_mass, rng.uniform(-1.0, 1.0, n), _turns(n, rng))

@@ -21,8 +21,11 @@ from experiments.datasets.collider.kinematics import (
     transverse_momentum,
 )
 
-# Jets that compete for a place in the hadronic top.
-_CANDIDATES = 5
+# Leading jets that compete for a place in the hadronic top, and their triples.
+_CANDIDATES = 6
+_TRIPLES = np.array(list(combinations(range(_CANDIDATES), 3)))
+# Above every mass, in GeV.
+_UNLIKELY = 1e6
 
 
 def neutrino_pz(
@@ -65,9 +68,10 @@ def neutrino(lepton: FloatArray, missing: FloatArray) -> FloatArray:
 def assign(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Decide which jets are which, by rule.
 
-    The hadronic top is the triple of the five leading jets whose mass is nearest the top's; the
-    leading jet of the three is taken for its b, the other two for the W. The leptonic b is the
-    leading jet that remains, a tagged one if there is one.
+    The hadronic top is, among the triples of leading jets of which exactly one carries a b-tag, the
+    one whose mass is nearest the top's; the tagged jet is its b, the other two are the W. Where no
+    triple has exactly one tag, all compete and the leading jet is the b. The leptonic b is the
+    leading jet that remains.
 
     Parameters
     ----------
@@ -78,20 +82,27 @@ def assign(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
     -------
     hadronic_w, hadronic_b, leptonic_b : ndarray of shape (4, n)
     """
-    n = len(measured.event)
-    events = np.arange(n)
-    leading = measured.jets[:, :, :_CANDIDATES]
-    triples = np.array(list(combinations(range(_CANDIDATES), 3)))
+    events = np.arange(len(measured.event))
+    jets, tags = measured.jets[:, :, :_CANDIDATES], measured.tags[:, :_CANDIDATES]
     there = np.arange(_CANDIDATES) < measured.n_jets[:, None]
-    masses = np.stack([mass(leading[:, :, triple].sum(axis=2)) for triple in triples], axis=1)
-    misses = np.where(there[:, triples[:, 2]], np.abs(masses - TOP_MASS), np.inf)
-    chosen = triples[misses.argmin(axis=1)]
-    free = there.copy()
-    free[events[:, None], chosen] = False
-    rank = np.where(free, 2 * measured.tags[:, :_CANDIDATES] + 1, 0)
-    last = rank.argmax(axis=1)
-    b, first, second = (leading[:, events, chosen[:, i]] for i in range(3))
-    return first + second, b, leading[:, events, last]
+    first, second = np.triu_indices(_CANDIDATES, 1)
+    squares = np.zeros((len(events), _CANDIDATES, _CANDIDATES))
+    squares[:, first, second] = mass(jets[:, :, first] + jets[:, :, second]) ** 2
+    own = mass(jets) ** 2
+    # The square of a triple's mass is the sum of its pairs' less that of its jets'.
+    i, j, k = _TRIPLES.T
+    square = squares[:, i, j] + squares[:, i, k] + squares[:, j, k]
+    square -= own[:, i] + own[:, j] + own[:, k]
+    misses = np.abs(np.sqrt(np.maximum(square, 0.0)) - TOP_MASS)
+    one_tag = tags[:, _TRIPLES].sum(axis=2) == 1
+    misses += np.where(one_tag, 0.0, _UNLIKELY) + np.where(there[:, k], 0.0, 2 * _UNLIKELY)
+    chosen = misses.argmin(axis=1)
+    triple = _TRIPLES[chosen]
+    which = np.where(one_tag[events, chosen], tags[events[:, None], triple].argmax(axis=1), 0)
+    hadronic_b = jets[:, events, triple[events, which]]
+    three = jets[:, events[:, None], triple].sum(axis=2)
+    there[events[:, None], triple] = False
+    return three - hadronic_b, hadronic_b, jets[:, events, there.argmax(axis=1)]
 
 
 def raw_features(measured: Measured) -> FloatArray:

@@ -30,6 +30,9 @@ class Detector:
         Partons nearer than this in (eta, phi) end in one jet.
     response : float
         Mean of a jet's measured over its true energy.
+    offset : float
+        Transverse momentum (GeV) that the underlying event adds to a jet. It comes evenly from
+        all around, so that the missing momentum does not know of it.
     jet_sampling, jet_constant, jet_noise : float
         Resolution: (sigma / pt)^2 = jet_sampling^2 / pt + jet_constant^2 + (jet_noise / pt)^2.
     lepton_resolution : float
@@ -41,26 +44,28 @@ class Detector:
         The lepton must exceed this pt, lie within this |eta| and this far from every jet.
     jet_pt, jet_eta : float
         Jets count above this pt and within this |eta|.
-    tag_efficiency : float
-        That a jet with a b quark is tagged.
+    tag_turn_on : float
+        A jet with a b quark is tagged with probability 1 - exp(-pt / tag_turn_on) (GeV), and no
+        other jet is. A constant factor below one would only lose events.
     min_tags : int
         Events with fewer tagged jets are not selected.
     """
 
     merging_distance: float = 0.54
-    response: float = 1.02
+    response: float = 0.95
+    offset: float = 7.0
     jet_sampling: float = 0.86
-    jet_constant: float = 0.076
+    jet_constant: float = 0.11
     jet_noise: float = 1.0
     lepton_resolution: float = 0.02
     missing_constant: float = 5.2
-    missing_sampling: float = 0.5
+    missing_sampling: float = 0.6
     lepton_pt: float = 15.0
     lepton_eta: float = 2.5
     isolation: float = 0.35
     jet_pt: float = 20.0
     jet_eta: float = 3.0
-    tag_efficiency: float = 1.0
+    tag_turn_on: float = 28.0
     min_tags: int = 2
 
 
@@ -68,6 +73,7 @@ class Detector:
 PERFECT = Detector(
     merging_distance=0.0,
     response=1.0,
+    offset=0.0,
     jet_sampling=0.0,
     jet_constant=0.0,
     jet_noise=0.0,
@@ -77,6 +83,7 @@ PERFECT = Detector(
     lepton_pt=0.0,
     lepton_eta=np.inf,
     isolation=0.0,
+    tag_turn_on=1e-9,
     jet_pt=0.0,
     jet_eta=np.inf,
 )
@@ -142,13 +149,16 @@ def measure(
     np.divide(np.sqrt(variance), pt, out=factor, where=there)
     factor = detector.response * np.maximum(1.0 + factor * rng.standard_normal(pt.shape), 0.0)
     jets *= factor
+    visible = jets.sum(axis=2) + collisions.soft
+    pt *= factor
+    factor = np.divide(pt + detector.offset, pt, out=np.zeros_like(pt), where=pt > 0)
+    jets *= factor
     pt *= factor
     lepton = collisions.lepton * np.maximum(
         1.0 + detector.lepton_resolution * rng.standard_normal(n), 0.01
     )
     sigma = np.sqrt(detector.missing_constant**2 + detector.missing_sampling**2 * pt.sum(axis=1))
-    visible = jets.sum(axis=2) + lepton + collisions.soft
-    missing = -visible[[X, Y]] + sigma * rng.standard_normal((2, n))
+    missing = -(visible + lepton)[[X, Y]] + sigma * rng.standard_normal((2, n))
 
     eta = pseudorapidity(jets)
     kept = (pt > detector.jet_pt) & (np.abs(eta) < detector.jet_eta)
@@ -157,7 +167,7 @@ def measure(
         distance_squared(eta, azimuth(jets), lepton_eta[:, None], azimuth(lepton)[:, None])
         < detector.isolation**2
     )
-    tags = bs & kept & (rng.random(bs.shape) < detector.tag_efficiency)
+    tags = bs & kept & (rng.random(bs.shape) < -np.expm1(-pt / detector.tag_turn_on))
     selected = (
         (transverse_momentum(lepton) > detector.lepton_pt)
         & (np.abs(lepton_eta) < detector.lepton_eta)
@@ -185,26 +195,34 @@ def merge(partons: FloatArray, bs: NDArray[np.bool_], distance: float) -> None:
     Parameters
     ----------
     partons : ndarray of shape (4, n, J)
-        Changed in place: the second parton of a pair becomes zero, the first their sum.
+        Changed in place: jets come first, in no order; zeros follow.
     bs : bool ndarray of shape (n, J)
         Which are b quarks; a jet with a b quark is one. Changed in place.
     distance : float
         In (eta, phi).
     """
-    first, second = np.triu_indices(partons.shape[2], 1)
-    rows = np.arange(partons.shape[1])
-    while len(rows) and distance > 0:
-        some = partons[:, rows]
-        # Partons that are not there lie far out, each at a place of its own.
-        eta = pseudorapidity(some)
-        eta = np.where(some[E] > 0, eta, 1e3 * (1.0 + np.arange(eta.shape[1])))
-        phi = azimuth(some)
-        squares = distance_squared(eta[:, first], phi[:, first], eta[:, second], phi[:, second])
-        nearest = squares.argmin(axis=1)
-        close = squares[np.arange(len(rows)), nearest] < distance**2
-        rows, nearest = rows[close], nearest[close]
+    there = partons[E] > 0
+    count = there.sum(axis=1)
+    order = np.argsort(~there, axis=1, kind="stable")
+    partons[:] = np.take_along_axis(partons, order[None], axis=2)
+    bs[:] = np.take_along_axis(bs, order, axis=1)
+    eta, phi = pseudorapidity(partons), azimuth(partons)
+    # Events with k partons at once: one that merges two of them comes again among those with k - 1.
+    for k in range(partons.shape[2], 1, -1):
+        rows = np.flatnonzero(count == k)
+        first, second = np.triu_indices(k, 1)
+        some_eta, some_phi = eta[rows, :k].T.copy(), phi[rows, :k].T.copy()
+        squares = distance_squared(
+            some_eta[first], some_phi[first], some_eta[second], some_phi[second]
+        )
+        close = squares.min(axis=0) < distance**2
+        rows, nearest = rows[close], squares[:, close].argmin(axis=0)
         i, j = first[nearest], second[nearest]
         partons[:, rows, i] += partons[:, rows, j]
-        partons[:, rows, j] = 0.0
         bs[rows, i] |= bs[rows, j]
-        bs[rows, j] = False
+        eta[rows, i] = pseudorapidity(partons[:, rows, i])
+        phi[rows, i] = azimuth(partons[:, rows, i])
+        for array in (partons, bs, eta, phi):
+            array[..., rows, j] = array[..., rows, k - 1]
+            array[..., rows, k - 1] = 0
+        count[rows] -= 1

@@ -45,15 +45,11 @@ class Physics:
     relative_width : float
         Width of the resonance over its mass.
     slope : float
-        Exponent of the background's mass spectrum, beta^threshold (m / 2 m_top)^-slope.
-    threshold : float
-        How the spectrum opens: the tops' velocity to this power; 1 is phase space.
-    forward : float
-        Strength of the background's forward peak, 0 (isotropic) to 1 (massless t channel).
+        Exponent of the background's mass spectrum, see :func:`background_masses`.
     rapidity_width : float
         Standard deviation of the pair's rapidity at a mass of 500 GeV.
-    isr_mean, isr_log : float
-        Mean number of jets from initial-state radiation: isr_mean + isr_log ln(m / 500 GeV).
+    isr_mean : float
+        Mean number of jets from initial-state radiation in the signal.
     isr_background : float
         Factor on that number in the background.
     isr_pt_min, isr_slope : float
@@ -74,15 +70,12 @@ class Physics:
 
     collision_energy: float = 8000.0
     relative_width: float = 0.013
-    slope: float = 5.9
-    threshold: float = 1.0
-    forward: float = 0.8
+    slope: float = 6.5
     rapidity_width: float = 0.9
-    isr_mean: float = 1.13
-    isr_log: float = 0.6
-    isr_background: float = 0.89
+    isr_mean: float = 1.4
+    isr_background: float = 0.7
     isr_pt_min: float = 24.0
-    isr_slope: float = 1.65
+    isr_slope: float = 1.85
     isr_eta_width: float = 2.0
     soft_kt: float = 17.0
     longitudinal: float = 0.69
@@ -176,7 +169,7 @@ def generate(
         isr_factor = 1.0
     elif kind == "background":
         pair_mass = background_masses(n, rng, physics)
-        cos_theta = _forward_angles(pair_mass, rng, physics)
+        cos_theta = _forward_angles(pair_mass, rng)
         isr_factor = physics.isr_background
     else:
         raise ValueError(f"kind must be 'signal' or 'background', got {kind!r}.")
@@ -233,15 +226,15 @@ def resonance_masses(
 
 
 def background_masses(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
-    """Masses of the Standard Model's pairs: dN/dm proportional to beta^threshold (m / 2 m_top)^-slope.
+    """Masses of the Standard Model's pairs: dN/dm proportional to v (m / m_0)^-slope.
 
-    beta = sqrt(1 - (2 m_top / m)^2), the tops' velocity, opens the threshold. Inverse of the
-    tabulated distribution function.
+    m_0 is the threshold, twice the top's mass, and v = sqrt(1 - (m_0 / m)^2) the phase space that
+    opens there. Drawn by inverting the tabulated distribution function.
     """
     threshold = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH)
     grid = np.geomspace(threshold, physics.collision_energy / 2, 2001)
     velocity = np.sqrt(1.0 - (threshold / grid) ** 2)
-    density = velocity**physics.threshold * (grid / threshold) ** -physics.slope
+    density = velocity * (grid / threshold) ** -physics.slope
     steps = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
     cumulative = np.concatenate([[0.0], np.cumsum(steps)])
     return np.interp(rng.random(n) * cumulative[-1], cumulative, grid)
@@ -258,12 +251,13 @@ def _turns(n: int, rng: np.random.Generator) -> FloatArray:
     return rng.uniform(-np.pi, np.pi, n)
 
 
-def _forward_angles(
-    pair_mass: FloatArray, rng: np.random.Generator, physics: Physics
-) -> FloatArray:
-    """Cos theta with density 1 / (1 - k^2 cos^2), k = forward x velocity: t-channel exchange."""
-    k = physics.forward * np.sqrt(1.0 - (2 * TOP_MASS / pair_mass) ** 2)
-    return np.tanh(rng.uniform(-1.0, 1.0, len(k)) * np.arctanh(k)) / k
+def _forward_angles(pair_mass: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Cosines c of the top's polar angle with density 1 / (1 - v^2 c^2), v the top's velocity.
+
+    The propagators of t- and u-channel exchange in g g -> t tbar.
+    """
+    v = np.sqrt(1.0 - (2 * TOP_MASS / pair_mass) ** 2)
+    return np.tanh(rng.uniform(-1.0, 1.0, len(v)) * np.arctanh(v)) / v
 
 
 def _helicity_angles(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
@@ -291,8 +285,7 @@ def _produce(
     limit = 0.95 * np.log(energy / pair_mass)
     sigma = physics.rapidity_width * np.log(energy / pair_mass) / np.log(energy / 500.0)
     rapidity = sigma * ndtri(rng.uniform(ndtr(-limit / sigma), ndtr(limit / sigma)))
-    mean = physics.isr_mean + physics.isr_log * np.log(pair_mass / 500.0)
-    count = rng.poisson(np.maximum(isr_factor * mean, 0.0))
+    count = rng.poisson(isr_factor * physics.isr_mean, n)
     # Inverse of the distribution function of a power law between two bounds.
     power = 1.0 - physics.isr_slope
     low, high = physics.isr_pt_min**power, (0.5 * pair_mass) ** power

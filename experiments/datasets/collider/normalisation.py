@@ -1,7 +1,7 @@
 """From GeV to HEPMASS's units: logarithm of positive quantities, then standardised.
 
 The means and standard deviations are those of a reference sample, mixed as HEPMASS is: half
-background, a tenth each of the five masses. ``python scripts/check_hepmass_sim.py normalisation``
+background, a tenth each of the five masses. ``python scripts/check_hepmass_sim.py --normalisation``
 prints them.
 """
 
@@ -23,7 +23,6 @@ REFERENCE_ROWS = 100_000
 #: Normalised rows are rounded to so many decimals: processors differ in the last digits.
 DECIMALS = 5
 
-# CONSTANTS BEGIN
 #: Mean and standard deviation of each column, in the order of the features.
 REFERENCE = {
     "lepton_pt": (4.0681, 0.7256),
@@ -54,7 +53,6 @@ REFERENCE = {
     "m_jlv": (5.5528, 0.5960),
     "m_wwbb": (6.6446, 0.5181),
 }
-# CONSTANTS END
 
 
 def transform(raw: FloatArray) -> FloatArray:
@@ -106,3 +104,22 @@ def reference_sample(n: int = REFERENCE_ROWS) -> FloatArray:
     parts = [simulate("background", MASSES[0], n // 2, rng)]
     parts += [simulate("signal", mass, n // 10, rng) for mass in MASSES]
     return np.concatenate(parts)
+
+
+def measure_reference(n: int = REFERENCE_ROWS) -> dict[str, tuple[float, float]]:
+    """Measure what :data:`REFERENCE` holds: mean and standard deviation of each column.
+
+    Parameters
+    ----------
+    n : int
+        Rows; a multiple of ten.
+
+    Returns
+    -------
+    reference : dict of str to (float, float)
+    """
+    X = transform(reference_sample(n))
+    return {
+        name: (float(mean), float(sd))
+        for name, mean, sd in zip(FEATURES, X.mean(axis=0), X.std(axis=0), strict=True)
+    }

@@ -107,7 +107,7 @@ def load_rows(path: Path) -> TransportRows:
 
 
 @contextmanager
-def _style() -> Iterator[Any]:
+def style() -> Iterator[Any]:
     """Matplotlib without a display, fonts embedded, nothing in the file that changes by the day."""
     import matplotlib
 
@@ -165,7 +165,7 @@ def draw_transport(
     paths : list of Path
     """
     shown = np.linspace(0, len(rows.source) - 1, n_mappings).astype(int)
-    with _style() as plt:
+    with style() as plt:
         figure, axes = plt.subplots(
             1, 3, figsize=(9, 3.2), sharex=True, sharey=True, layout="constrained"
         )

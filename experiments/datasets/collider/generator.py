@@ -1,0 +1,343 @@
+"""Collisions: a pair of top quarks from a resonance or from the Standard Model, down to partons.
+
+Every collision is p p -> t tbar + radiation; both tops decay as t -> W b, one W to a charged lepton
+and its neutrino, the other to two quarks. Four-momentum is conserved in every step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from experiments.datasets.collider.kinematics import (
+    FloatArray,
+    X,
+    Y,
+    decay,
+    from_pt_eta_phi,
+    from_transverse,
+    mass,
+)
+
+Kind = Literal["signal", "background"]
+
+#: Masses and widths in GeV (Particle Data Group, rounded).
+TOP_MASS, TOP_WIDTH = 172.5, 1.4
+W_MASS, W_WIDTH = 80.4, 2.1
+B_MASS = 4.7
+
+# Breit-Wigner curves are cut this many widths from their peak.
+_WIDTHS = 5.0
+
+
+@dataclass(frozen=True)
+class Physics:
+    """Constants of the collisions. docs/hepmass_sim.md says what each was fitted to.
+
+    Attributes
+    ----------
+    collision_energy : float
+        Of the two beams together, GeV.
+    relative_width : float
+        Width of the resonance over its mass.
+    slope : float
+        Exponent of the background's mass spectrum, see :func:`background_masses`.
+    rapidity_width : float
+        Standard deviation of the pair's rapidity at a mass of 500 GeV.
+    isr_mean : float
+        Mean number of jets from initial-state radiation in the signal.
+    isr_background : float
+        Factor on that number in the background.
+    isr_pt_min, isr_slope : float
+        Their transverse momentum falls as pt^-isr_slope above isr_pt_min (GeV).
+    isr_eta_width : float
+        Standard deviation of their pseudorapidity.
+    soft_kt : float
+        Standard deviation (GeV) of each transverse component of the soft radiation together.
+    longitudinal : float
+        Share of longitudinal W bosons in top decays; the others are left-handed.
+    fsr_probability : float
+        That a quark radiates a gluon.
+    fsr_scale : float
+        Smallest virtuality (GeV) of a radiating quark.
+    fsr_soft : float
+        Smallest share of a radiating quark's energy that the gluon takes.
+    """
+
+    collision_energy: float = 8000.0
+    relative_width: float = 0.013
+    slope: float = 6.5
+    rapidity_width: float = 0.9
+    isr_mean: float = 1.4
+    isr_background: float = 0.7
+    isr_pt_min: float = 24.0
+    isr_slope: float = 1.85
+    isr_eta_width: float = 2.0
+    soft_kt: float = 17.0
+    longitudinal: float = 0.69
+    fsr_probability: float = 0.5
+    fsr_scale: float = 8.0
+    fsr_soft: float = 0.1
+
+
+#: At most so many jets of initial-state radiation.
+MAX_ISR = 4
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """What happened in n collisions: four-momenta of shape (4, n) in GeV.
+
+    Attributes
+    ----------
+    pair : ndarray
+        The two tops together; in the signal the resonance.
+    leptonic_top, hadronic_top : ndarray
+        Named by what their W decays to.
+    leptonic_w, hadronic_w, leptonic_b, hadronic_b, quark_1, quark_2 : ndarray
+        Quarks before they radiate: one that will is off its mass shell.
+    lepton, neutrino : ndarray
+    partons : ndarray of shape (4, n, 8)
+        Quark and radiated gluon of leptonic b, hadronic b, first and second quark; an absent gluon
+        is zero.
+    isr : ndarray of shape (4, n, MAX_ISR)
+        Initial-state radiation; absent jets are zero.
+    soft : ndarray
+        Sum of the soft radiation.
+    """
+
+    pair: FloatArray
+    leptonic_top: FloatArray
+    hadronic_top: FloatArray
+    leptonic_w: FloatArray
+    hadronic_w: FloatArray
+    leptonic_b: FloatArray
+    hadronic_b: FloatArray
+    quark_1: FloatArray
+    quark_2: FloatArray
+    lepton: FloatArray
+    neutrino: FloatArray
+    partons: FloatArray
+    isr: FloatArray
+    soft: FloatArray
+
+    def __len__(self) -> int:
+        return self.pair.shape[1]
+
+    @property
+    def total(self) -> FloatArray:
+        """Momentum of everything in the final state, shape (4, n)."""
+        final = self.lepton + self.neutrino + self.soft
+        return final + self.partons.sum(axis=2) + self.isr.sum(axis=2)
+
+
+def generate(
+    kind: Kind,
+    resonance_mass: float,
+    n: int,
+    rng: np.random.Generator,
+    physics: Physics | None = None,
+) -> Collisions:
+    """Generate collisions.
+
+    Parameters
+    ----------
+    kind : "signal" or "background"
+    resonance_mass : float
+        In GeV, above twice the top's mass with room for the width; the background ignores it.
+    n : int
+    rng : numpy.random.Generator
+    physics : Physics, optional
+
+    Returns
+    -------
+    collisions : Collisions
+
+    Raises
+    ------
+    ValueError
+        Another kind, or a resonance too light or too heavy.
+    """
+    physics = Physics() if physics is None else physics
+    if kind == "signal":
+        pair_mass = resonance_masses(resonance_mass, n, rng, physics)
+        cos_theta = rng.uniform(-1.0, 1.0, n)
+        isr_factor = 1.0
+    elif kind == "background":
+        pair_mass = background_masses(n, rng, physics)
+        cos_theta = _forward_angles(pair_mass, rng)
+        isr_factor = physics.isr_background
+    else:
+        raise ValueError(f"kind must be 'signal' or 'background', got {kind!r}.")
+    pair, isr, soft = _produce(pair_mass, isr_factor, rng, physics)
+    top_masses = _breit_wigner(TOP_MASS, TOP_WIDTH, (2, n), rng)
+    tops = decay(pair, top_masses[0], top_masses[1], cos_theta, _turns(n, rng))
+    ws, bs = zip(*(_decay_top(top, rng, physics) for top in tops), strict=True)
+    angles = _helicity_angles(n, rng, physics)
+    lepton, neutrino = decay(ws[0], 0.0, 0.0, angles, _turns(n, rng), ws[0])
+    first = _virtualities(0.95 * mass(ws[1]), 0.0, rng, physics)
+    second = _virtualities(0.9 * (mass(ws[1]) - first), 0.0, rng, physics)
+    quarks = decay(ws[1], first, second, _helicity_angles(n, rng, physics), _turns(n, rng), ws[1])
+    radiated = [
+        parton
+        for quark, at_rest in ((bs[0], B_MASS), (bs[1], B_MASS), (quarks[0], 0.0), (quarks[1], 0.0))
+        for parton in _radiate(quark, at_rest, rng, physics)
+    ]
+    return Collisions(
+        pair=pair,
+        leptonic_top=tops[0],
+        hadronic_top=tops[1],
+        leptonic_w=ws[0],
+        hadronic_w=ws[1],
+        leptonic_b=bs[0],
+        hadronic_b=bs[1],
+        quark_1=quarks[0],
+        quark_2=quarks[1],
+        lepton=lepton,
+        neutrino=neutrino,
+        partons=np.stack(radiated, axis=2),
+        isr=isr,
+        soft=soft,
+    )
+
+
+def resonance_masses(
+    resonance_mass: float, n: int, rng: np.random.Generator, physics: Physics
+) -> FloatArray:
+    """Masses of the resonance: a Breit-Wigner curve cut 5 widths from its peak.
+
+    Raises
+    ------
+    ValueError
+        A mass from which the tops, or which the beams, could not be made.
+    """
+    width = physics.relative_width * resonance_mass
+    lowest = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH) + _WIDTHS * width
+    if not lowest < resonance_mass < physics.collision_energy / 2:
+        raise ValueError(
+            f"The resonance must lie between {lowest:.0f} and {physics.collision_energy / 2:.0f} "
+            f"GeV, got {resonance_mass}."
+        )
+    return _breit_wigner(resonance_mass, width, n, rng)
+
+
+def background_masses(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
+    """Masses of the Standard Model's pairs: dN/dm proportional to v (m / m_0)^-slope.
+
+    m_0 is the threshold, twice the top's mass, and v = sqrt(1 - (m_0 / m)^2) the phase space that
+    opens there. Drawn by inverting the tabulated distribution function.
+    """
+    threshold = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH)
+    grid = np.geomspace(threshold, physics.collision_energy / 2, 2001)
+    velocity = np.sqrt(1.0 - (threshold / grid) ** 2)
+    density = velocity * (grid / threshold) ** -physics.slope
+    steps = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
+    cumulative = np.concatenate([[0.0], np.cumsum(steps)])
+    return np.interp(rng.random(n) * cumulative[-1], cumulative, grid)
+
+
+def _breit_wigner(
+    peak: float, width: float, shape: int | tuple[int, ...], rng: np.random.Generator
+) -> FloatArray:
+    bound = np.arctan(2 * _WIDTHS)
+    return peak + 0.5 * width * np.tan(rng.uniform(-bound, bound, shape))
+
+
+def _turns(n: int, rng: np.random.Generator) -> FloatArray:
+    return rng.uniform(-np.pi, np.pi, n)
+
+
+def _forward_angles(pair_mass: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Cosines c of the top's polar angle with density 1 / (1 - v^2 c^2), v the top's velocity.
+
+    The propagators of t- and u-channel exchange in g g -> t tbar.
+    """
+    v = np.sqrt(1.0 - (2 * TOP_MASS / pair_mass) ** 2)
+    return np.tanh(rng.uniform(-1.0, 1.0, len(v)) * np.arctanh(v)) / v
+
+
+def _helicity_angles(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
+    """Cos theta of the lepton (or down quark) about the W's flight.
+
+    Longitudinal W: 3/4 (1 - c^2), the density of the median of three uniform numbers; left-handed
+    W: 3/8 (1 - c)^2.
+    """
+    u = rng.uniform(-1.0, 1.0, (3, n))
+    median = np.maximum(np.minimum(u[0], u[1]), np.minimum(np.maximum(u[0], u[1]), u[2]))
+    left = 1.0 - 2.0 * np.cbrt(0.5 * (u[0] + 1.0))
+    return np.where(rng.random(n) < physics.longitudinal, median, left)
+
+
+def _produce(
+    pair_mass: FloatArray, isr_factor: float, rng: np.random.Generator, physics: Physics
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The pair, the initial-state radiation it recoils against, and the soft radiation.
+
+    Radiation that the beams have no energy for is not emitted: E + |p_z| of all stays below the
+    energy of the collision, so that each beam gives less than its own.
+    """
+    n = len(pair_mass)
+    energy = physics.collision_energy
+    limit = 0.95 * np.log(energy / pair_mass)
+    sigma = physics.rapidity_width * np.log(energy / pair_mass) / np.log(energy / 500.0)
+    rapidity = sigma * ndtri(rng.uniform(ndtr(-limit / sigma), ndtr(limit / sigma)))
+    count = rng.poisson(isr_factor * physics.isr_mean, n)
+    # Inverse of the distribution function of a power law between two bounds.
+    power = 1.0 - physics.isr_slope
+    low, high = physics.isr_pt_min**power, (0.5 * pair_mass) ** power
+    u = rng.random((n, MAX_ISR))
+    pt = (low + u * (high[:, None] - low)) ** (1.0 / power)
+    pt *= np.arange(MAX_ISR) < count[:, None]
+    eta = physics.isr_eta_width * rng.standard_normal((n, MAX_ISR))
+    phi = rng.uniform(-np.pi, np.pi, (n, MAX_ISR))
+    soft_x, soft_y = physics.soft_kt * rng.standard_normal((2, n))
+    soft = from_transverse(soft_x, soft_y, rapidity, np.zeros(n))
+    recoil = np.hypot(soft_x, soft_y)[:, None] * 2 + np.cumsum(pt, axis=1)
+    for sign in (1.0, -1.0):
+        used = (pair_mass[:, None] + recoil) * np.exp(sign * rapidity)[:, None]
+        pt *= used + np.cumsum(pt * np.exp(sign * eta), axis=1) < energy
+    isr = from_pt_eta_phi(pt, eta, phi)
+    recoil_x, recoil_y = -soft_x - isr[X].sum(axis=1), -soft_y - isr[Y].sum(axis=1)
+    return from_transverse(recoil_x, recoil_y, rapidity, pair_mass), isr, soft
+
+
+def _decay_top(
+    top: FloatArray, rng: np.random.Generator, physics: Physics
+) -> tuple[FloatArray, FloatArray]:
+    n: int = top.shape[1]
+    w_mass = _breit_wigner(W_MASS, W_WIDTH, n, rng)
+    b_mass = _virtualities(0.95 * (mass(top) - w_mass), B_MASS, rng, physics)
+    return decay(top, w_mass, b_mass, rng.uniform(-1.0, 1.0, n), _turns(n, rng))
+
+
+def _virtualities(
+    highest: FloatArray, at_rest: float, rng: np.random.Generator, physics: Physics
+) -> FloatArray:
+    """Masses of quarks: their own, or in those that will radiate dQ/Q above ``fsr_scale``."""
+    highest = np.maximum(highest, physics.fsr_scale)
+    radiating = rng.random(len(highest)) < physics.fsr_probability
+    virtuality = physics.fsr_scale * (highest / physics.fsr_scale) ** rng.random(len(highest))
+    # A quark whose parent has no mass to spare does not radiate.
+    radiating &= highest > physics.fsr_scale
+    return np.where(radiating, virtuality, at_rest)
+
+
+def _radiate(
+    quark: FloatArray, at_rest: float, rng: np.random.Generator, physics: Physics
+) -> tuple[FloatArray, FloatArray]:
+    """Split quarks off their mass shell into quark and gluon; the gluon's share falls as 1/z."""
+    n = quark.shape[1]
+    share = physics.fsr_soft ** rng.random(n)
+    phi = _turns(n, rng)
+    off_shell: NDArray[np.bool_] = mass(quark) > at_rest + 1.0
+    gluon = np.zeros_like(quark)
+    parent = quark[:, off_shell]
+    # In the massless limit the share is (1 + cos theta) / 2 of the gluon in the parent's frame.
+    gluon[:, off_shell] = decay(
+        parent, 0.0, at_rest, 2.0 * share[off_shell] - 1.0, phi[off_shell], parent
+    )[0]
+    return quark - gluon, gluon

@@ -1,0 +1,218 @@
+"""Collisions obey the conservation laws and look like top pairs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.datasets.collider.generator import (
+    TOP_MASS,
+    W_MASS,
+    Collisions,
+    Physics,
+    background_masses,
+    generate,
+)
+from experiments.datasets.collider.kinematics import (
+    E,
+    X,
+    Y,
+    Z,
+    azimuth,
+    boost,
+    boost_to_rest,
+    decay,
+    distance_squared,
+    from_pt_eta_phi,
+    from_transverse,
+    mass,
+    momentum,
+    pseudorapidity,
+    transverse_momentum,
+)
+from experiments.datasets.collisions import MASSES
+
+KINDS = ("signal", "background")
+N = 5000
+
+
+def collide(kind: str, resonance: float = 1000, seed: int = 0, n: int = N) -> Collisions:
+    return generate(kind, resonance, n, np.random.default_rng(seed))
+
+
+def moving(seed: int, m: float = 100.0, n: int = 50) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    px, py = 100 * rng.standard_normal((2, n))
+    return from_transverse(px, py, rng.standard_normal(n), np.full(n, m))
+
+
+class TestKinematics:
+    @settings(deadline=None)
+    @given(st.integers(0, 1000), st.integers(0, 1000))
+    def test_a_boost_keeps_masses_and_can_be_undone(self, seed: int, other: int) -> None:
+        p, frame = moving(seed, 5.0), moving(other)
+        boosted = boost(p, frame)
+        np.testing.assert_allclose(mass(boosted), 5.0, rtol=1e-5)
+        np.testing.assert_allclose(boost_to_rest(boosted, frame), p, rtol=1e-6, atol=1e-6)
+
+    def test_a_particle_rests_in_its_own_frame(self) -> None:
+        frame = moving(0)
+        rest = boost_to_rest(frame, frame)
+        np.testing.assert_allclose(rest[E], 100.0)
+        np.testing.assert_allclose(rest[[X, Y, Z]], 0.0, atol=1e-9)
+        np.testing.assert_allclose(boost(rest, frame), frame)
+
+    def test_boosts_along_the_beam_add_rapidities(self) -> None:
+        y = np.array([0.5]), np.array([0.7])
+        zero, one = np.zeros(1), np.ones(1)
+        first, second = (from_transverse(zero, zero, rapidity, one) for rapidity in y)
+        together = boost(first, second)
+        np.testing.assert_allclose(np.arctanh(together[Z] / together[E]), y[0] + y[1])
+
+    @settings(deadline=None)
+    @given(st.integers(0, 1000), st.floats(0, 40), st.floats(0, 40))
+    def test_a_decay_conserves_momentum_and_gives_the_products_masses(
+        self, seed: int, m_1: float, m_2: float
+    ) -> None:
+        parent = moving(seed)
+        rng = np.random.default_rng(seed)
+        cos, phi = rng.uniform(-1, 1, 50), rng.uniform(-np.pi, np.pi, 50)
+        for axis in (None, parent):
+            first, second = decay(parent, m_1, m_2, cos, phi, axis)
+            np.testing.assert_allclose(first + second, parent, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(mass(first) ** 2, m_1**2, atol=1e-6)
+            np.testing.assert_allclose(mass(second) ** 2, m_2**2, atol=1e-6)
+
+    def test_a_decays_angle_is_that_to_its_axis_in_the_rest_frame(self) -> None:
+        parent = moving(3)
+        cos = np.linspace(-1, 1, 50)
+        first, _ = decay(parent, 0.0, 10.0, cos, np.linspace(-3, 3, 50), parent)
+        rest = boost_to_rest(first, parent)
+        along = (rest[1:] * parent[1:]).sum(axis=0) / momentum(rest) / momentum(parent)
+        np.testing.assert_allclose(along, cos, atol=1e-9)
+
+    def test_momentum_direction_and_back(self) -> None:
+        pt, eta, phi = np.array([30.0]), np.array([-2.2]), np.array([3.0])
+        p = from_pt_eta_phi(pt, eta, phi)
+        np.testing.assert_allclose(transverse_momentum(p), pt)
+        np.testing.assert_allclose(pseudorapidity(p), eta)
+        np.testing.assert_allclose(azimuth(p), phi)
+        np.testing.assert_allclose(mass(p), 0.0, atol=1e-5)
+
+    def test_azimuths_are_compared_within_a_turn(self) -> None:
+        one, zero = np.array([3.1]), np.zeros(1)
+        np.testing.assert_allclose(distance_squared(zero, one, zero, -one), (2 * np.pi - 6.2) ** 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestConservation:
+    def test_every_decay_conserves_four_momentum(self, kind: str) -> None:
+        c = collide(kind)
+        radiated = c.partons.reshape(4, N, 4, 2).sum(axis=3)
+        for parent, products in (
+            (c.pair, c.leptonic_top + c.hadronic_top),
+            (c.leptonic_top, c.leptonic_w + c.leptonic_b),
+            (c.hadronic_top, c.hadronic_w + c.hadronic_b),
+            (c.leptonic_w, c.lepton + c.neutrino),
+            (c.hadronic_w, c.quark_1 + c.quark_2),
+            (c.leptonic_b, radiated[:, :, 0]),
+            (c.hadronic_b, radiated[:, :, 1]),
+            (c.quark_1, radiated[:, :, 2]),
+            (c.quark_2, radiated[:, :, 3]),
+        ):
+            np.testing.assert_allclose(parent, products, atol=1e-7)
+
+    def test_the_whole_event_has_no_transverse_momentum_and_the_beams_suffice(
+        self, kind: str
+    ) -> None:
+        total = collide(kind, 1500).total
+        np.testing.assert_allclose(total[[X, Y]], 0.0, atol=1e-7)
+        shares = np.stack([total[E] + total[Z], total[E] - total[Z]]) / Physics().collision_energy
+        assert shares.min() > 0
+        assert shares.max() < 1
+
+    def test_no_particle_is_tachyonic_or_has_negative_energy(self, kind: str) -> None:
+        c = collide(kind)
+        final = np.concatenate(
+            [c.partons, c.isr, c.lepton[..., None], c.neutrino[..., None]], axis=2
+        )
+        assert final[E].min() >= 0
+        assert (final[E] - momentum(final)).min() > -1e-6
+
+    def test_tops_and_ws_have_their_masses(self, kind: str) -> None:
+        c = collide(kind)
+        for top in (c.leptonic_top, c.hadronic_top):
+            assert np.median(mass(top)) == pytest.approx(TOP_MASS, abs=0.2)
+            assert np.ptp(mass(top)) < 15
+        for w in (c.leptonic_w, c.hadronic_w):
+            assert np.median(mass(w)) == pytest.approx(W_MASS, abs=0.3)
+            assert np.ptp(mass(w)) < 22
+
+    def test_nothing_prefers_an_azimuth(self, kind: str) -> None:
+        c = collide(kind)
+        for p in (c.pair, c.leptonic_top, c.lepton, c.neutrino, c.quark_1, c.isr[:, :, 0]):
+            phi = azimuth(p)[p[E] > 0]
+            # Means of cos and sin have standard deviation 1 / sqrt(2 n).
+            assert abs(np.exp(1j * phi).mean()) < 4 / np.sqrt(len(phi))
+
+
+class TestSpectra:
+    @pytest.mark.parametrize("resonance", MASSES)
+    def test_the_resonance_peaks_at_its_mass(self, resonance: int) -> None:
+        m = mass(collide("signal", resonance).pair)
+        assert np.median(m) == pytest.approx(resonance, rel=0.002)
+        # Half of a Breit-Wigner curve lies within half a width of the peak.
+        width = Physics().relative_width * resonance
+        assert np.mean(np.abs(m - resonance) < width / 2) == pytest.approx(0.53, abs=0.04)
+
+    def test_the_background_opens_at_the_threshold_and_falls(self) -> None:
+        m = background_masses(100_000, np.random.default_rng(0), Physics())
+        assert m.min() > 2 * TOP_MASS
+        counts = np.histogram(m, np.arange(450, 1250, 100))[0]
+        assert (np.diff(counts) < 0).all()
+        # A power law in the tail: the velocity is near one there.
+        high = np.mean(m > 1600) / np.mean(m > 800)
+        assert high == pytest.approx(0.5 ** (Physics().slope - 1), rel=0.25)
+
+    def test_the_background_does_not_depend_on_the_mass_label(self) -> None:
+        first, second = collide("background", 500), collide("background", 1500)
+        np.testing.assert_array_equal(first.total, second.total)
+        np.testing.assert_array_equal(first.partons, second.partons)
+
+    def test_radiation_falls_with_transverse_momentum_and_is_rarer_in_the_background(self) -> None:
+        pts = {kind: transverse_momentum(collide(kind).isr) for kind in KINDS}
+        signal = pts["signal"][pts["signal"] > 0]
+        assert signal.min() >= Physics().isr_pt_min * (1 - 1e-9)
+        assert (np.diff(np.histogram(signal, np.arange(24, 225, 40))[0]) < 0).all()
+        assert (pts["background"] > 0).sum() < 0.8 * (pts["signal"] > 0).sum()
+
+    def test_the_background_is_more_forward_than_the_signal(self) -> None:
+        def polar(kind: str) -> np.ndarray:
+            c = collide(kind, 700)
+            top = boost_to_rest(c.leptonic_top, c.pair)
+            return np.abs(top[Z]) / momentum(top)
+
+        assert polar("signal").mean() == pytest.approx(0.5, abs=0.02)
+        assert polar("background").mean() > 0.52
+
+    def test_leptons_fly_against_the_w_more_often_than_along(self) -> None:
+        c = collide("signal", n=20_000)
+        lepton = boost_to_rest(c.lepton, c.leptonic_w)
+        w = c.leptonic_w
+        cos = (lepton[1:] * w[1:]).sum(axis=0) / momentum(lepton) / momentum(w)
+        # Longitudinal: mean 0; left-handed: mean -1/2. The axis here is the W's flight in the
+        # laboratory frame, as in the generator.
+        assert cos.mean() == pytest.approx(-0.5 * (1 - Physics().longitudinal), abs=0.02)
+
+
+def test_the_same_seed_gives_the_same_collisions_and_another_others() -> None:
+    np.testing.assert_array_equal(collide("signal").partons, collide("signal").partons)
+    assert not np.array_equal(collide("signal").partons, collide("signal", seed=1).partons)
+
+
+def test_another_kind_or_a_mass_out_of_reach_is_refused() -> None:
+    with pytest.raises(ValueError, match="'signal' or 'background'"):
+        collide("noise")
+    for resonance in (300, 5000):
+        with pytest.raises(ValueError, match="resonance must lie between"):
+            collide("signal", resonance)

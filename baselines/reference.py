@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, check_labels
+from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, check_labels, fresh_fit
 
 
 class SourceOnly(AlignedClassifier):
@@ -99,15 +99,16 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
         TypeError
             Sparse input.
         """
-        rows = check_array(
-            Xt, dtype=np.float64, input_name="Xt", ensure_min_samples=2, estimator=self
-        )
-        # Only for the number and the names of columns: validate_data calls every input 'X'.
-        validate_data(self, Xt, skip_check_array=True, reset=True)
-        labels, classes = check_labels(yt, rows, "yt")
-        self.classes_ = classes
-        classifier = SVC() if self.classifier is None else clone(self.classifier)
-        self.classifier_ = classifier.fit(rows, labels)
+        with fresh_fit(self):
+            rows = check_array(
+                Xt, dtype=np.float64, input_name="Xt", ensure_min_samples=2, estimator=self
+            )
+            # Only for the number and the names of columns: validate_data calls every input 'X'.
+            validate_data(self, Xt, skip_check_array=True, reset=True)
+            labels, classes = check_labels(yt, rows, "yt")
+            self.classes_ = classes
+            classifier = SVC() if self.classifier is None else clone(self.classifier)
+            self.classifier_ = classifier.fit(rows, labels)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

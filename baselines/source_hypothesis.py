@@ -71,7 +71,8 @@ class SHOT(DeepClassifier):
     batch_size : int
         Rows in a step, at least two.
     standardize : bool
-        Scale each column to mean 0 and variance 1 over the source.
+        Scale each column to mean 0 and variance 1 over the source. A column that is constant there
+        is set to 0 in the target too: the source network has learnt nothing of it.
     random_state : None, int or numpy.random.RandomState
     device : str
         Where to compute, ``cpu`` or ``cuda``. Results repeat exactly on one machine's CPU.

@@ -7,7 +7,6 @@ holds launcher, paths or verbosity.
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 import subprocess
@@ -22,13 +21,13 @@ from hydra.utils import instantiate
 
 from experiments.datasets.base import Dataset, Task
 from experiments.fingerprint import code_fingerprint, library_versions
+from experiments.methods import make_method
 from experiments.protocol import (
     Method,
     Protocol,
     draw_repetition,
     measure,
     method_seed,
-    takes_random_state,
 )
 from experiments.records import Outcome, Record, RecordError, RecordStore, sha256_of
 from krda import __version__
@@ -82,12 +81,15 @@ class Cell:
     def modules(self) -> tuple[str, ...]:
         """Modules of this repository that the numbers depend on, but for what these import."""
         targets = (self.config["method"]["_target_"], self.config["dataset"]["data"]["_target_"])
-        return (*(target.rpartition(".")[0] for target in targets), "experiments.protocol")
+        own = (target.rpartition(".")[0] for target in targets)
+        return (*own, "experiments.protocol", "experiments.methods")
 
     @cached_property
     def code(self) -> str:
         """Fingerprint of the code that the numbers depend on."""
-        return code_fingerprint(self.modules)
+        # That the limit on threads is told to torch makes no cell depend on torch's version, so
+        # this module counts as code but is not asked for libraries.
+        return code_fingerprint((*self.modules, "experiments.threads"))
 
     @cached_property
     def libraries(self) -> dict[str, str]:
@@ -121,12 +123,7 @@ class Cell:
 
     def make_method(self, seed: int) -> Method:
         """Make the unfitted method, seeded if it takes a seed."""
-        settings = {key: value for key, value in self.config["method"].items() if key != "name"}
-        module, _, name = settings["_target_"].rpartition(".")
-        if takes_random_state(getattr(importlib.import_module(module), name)):
-            settings["random_state"] = seed
-        method: Method = instantiate(settings, _convert_="all")
-        return method
+        return make_method(self.config["method"], seed)
 
 
 class _Frozen(dict[str, Any]):

@@ -24,8 +24,7 @@ _NUMERICAL = {
     "torch": "torch",
     "ot": "pot",
     "dalib": "dalib",
-    "qpsolvers": "qpsolvers",
-    "clarabel": "clarabel",
+    "piqp": "piqp",
 }
 
 

@@ -11,7 +11,6 @@ to score predictions once they are made.
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -189,8 +188,3 @@ def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
         fit_seconds=fitted - start,
         predict_seconds=predicted - fitted,
     )
-
-
-def takes_random_state(target: Callable[..., Any]) -> bool:
-    """Tell whether a method's constructor has a ``random_state``."""
-    return "random_state" in inspect.signature(target).parameters

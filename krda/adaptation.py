@@ -2,7 +2,8 @@
 
 Two classes hold what all methods share, so that input is checked in one place:
 
-- :class:`DomainAdaptationClassifier` checks the source and the target rows and names what is wrong.
+- :class:`DomainAdaptationClassifier` checks the source and the target rows and names what is wrong;
+  a fit that fails leaves nothing behind that could predict.
 - :class:`AlignedClassifier` adds the usual second half of a shallow method: an ordinary classifier
   trained on the source rows after they were aligned with the target.
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import numbers
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -48,8 +51,8 @@ class AlignedSource(NamedTuple):
 class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """A classifier for a target domain without labels, learnt with a labelled source domain.
 
-    Subclasses implement ``fit(Xs, ys, Xt)`` and ``predict(X)``; they call
-    :meth:`_validate_domains` first in the one and :meth:`_validate_target` first in the other.
+    Subclasses implement :meth:`_fit`, which gets checked input, and :meth:`predict`, which calls
+    :meth:`_validate_target` first.
 
     Attributes
     ----------
@@ -63,9 +66,38 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
     classes_: NDArray[Any]
     n_features_in_: int
 
-    @abstractmethod
     def fit(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike) -> Self:
-        """Fit to labelled source rows and unlabelled target rows."""
+        """Fit to labelled source rows and unlabelled target rows.
+
+        Parameters
+        ----------
+        Xs : array-like of shape (n_source, n_features)
+            Source rows.
+        ys : array-like of shape (n_source,)
+            Source labels, of any kind that scikit-learn classifiers take.
+        Xt : array-like of shape (n_target, n_features)
+            Target rows, same columns.
+
+        Returns
+        -------
+        self : object
+            The fitted method. Where ``fit`` raises, it is unfitted, whatever it was before.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Input or parameters that cannot be worked with; the message says which, and what is
+            expected.
+        FloatingPointError
+            The method failed numerically; the message says where.
+        """
+        with fresh_fit(self):
+            self._fit(*self._validate_domains(Xs, ys, Xt))
+        return self
+
+    @abstractmethod
+    def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
+        """Fit to checked input, float64 rows of both domains, and set the fitted attributes."""
 
     @abstractmethod
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -153,45 +185,20 @@ class AlignedClassifier(DomainAdaptationClassifier):
         """Map checked target rows to where the classifier was trained; by default as they are."""
         return X
 
-    def fit(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike) -> Self:
-        """Fit to labelled source rows and unlabelled target rows.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n_source, n_features)
-            Source rows.
-        ys : array-like of shape (n_source,)
-            Source labels, of any kind that scikit-learn classifiers take.
-        Xt : array-like of shape (n_target, n_features)
-            Target rows, same columns.
-
-        Returns
-        -------
-        self : object
-            The fitted method.
-
-        Raises
-        ------
-        ValueError, TypeError
-            Input that cannot be worked with; the message says which, and what is expected.
-        """
-        source, labels, target = self._validate_domains(Xs, ys, Xt)
+    def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
         classifier = SVC() if self.classifier is None else clone(self.classifier)
-        aligned = self._align(source, labels, target)
+        aligned = self._align(Xs, ys, Xt)
         require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
         if aligned.sample_weight is None:
-            self.classifier_ = classifier.fit(aligned.X, labels)
+            self.classifier_ = classifier.fit(aligned.X, ys)
         elif has_fit_parameter(classifier, "sample_weight"):
-            self.classifier_ = classifier.fit(
-                aligned.X, labels, sample_weight=aligned.sample_weight
-            )
+            self.classifier_ = classifier.fit(aligned.X, ys, sample_weight=aligned.sample_weight)
         else:
             raise ValueError(
                 f"{type(self).__name__} weights the source rows, but "
                 f"{type(classifier).__name__}.fit takes no sample_weight. Choose a classifier "
                 "that does, such as sklearn.svm.SVC."
             )
-        return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows.
@@ -209,6 +216,32 @@ class AlignedClassifier(DomainAdaptationClassifier):
         mapped = self._map_target(rows)
         require_finite(mapped, f"{type(self).__name__}: the mapped target")
         return self.classifier_.predict(mapped)
+
+
+@contextmanager
+def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
+    """Make the block all that an estimator's fitted state comes from.
+
+    What an earlier fit has set is forgotten first. Where the block raises, what it has set is
+    forgotten too: an estimator is never half of one fit and half of another.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its fitted attributes are those that :func:`sklearn.utils.validation.check_is_fitted` goes
+        by: their names end in an underscore.
+    """
+    _forget_fit(estimator)
+    try:
+        yield
+    except BaseException:
+        _forget_fit(estimator)
+        raise
+
+
+def _forget_fit(estimator: BaseEstimator) -> None:
+    for name in [n for n in vars(estimator) if n.endswith("_") and not n.startswith("__")]:
+        delattr(estimator, name)
 
 
 def check_labels(y: ArrayLike, rows: FloatArray, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -280,7 +313,8 @@ def seed_from(random_state: Any) -> int:
     Returns
     -------
     seed : int
-        In [0, 2**31). An integer is returned as it is, so that it can be quoted in a report.
+        In [0, 2**31). An integer in that range is returned as it is, so that it can be quoted in a
+        report; any other is taken modulo 2**31.
     """
     if isinstance(random_state, numbers.Integral):
         return int(random_state) % 2**31

@@ -7,8 +7,10 @@ For a row ``x = (x^1, ..., x^d)`` and hidden size H,
     w^i = softmax(lin_1 h^i),  mu^i = lin_2 h^i,  sigma^i = exp(lin_3 h^i / 2)   (eqs. 4-6)
     p(x) = prod_i sum_k w^i_k N(x^i; mu^i_k, sigma^i_k)                    (eq. 1)
 
-Several domains share ``c``, ``W`` and the rescaling ``C``; each domain and each coordinate has
-three linear layers of its own. :class:`RNADE` is the module that is trained,
+The paper lets the domains share ``c`` and ``W`` and gives each linear layers of its own. Of ``C``
+it says no more than that it rescales. Chosen here: ``C^i`` is one learned number for each
+coordinate, as in Uria et al., and shared by the domains like ``c`` and ``W``; the linear layers are
+also each coordinate's own, as in Uria et al. :class:`RNADE` is the module that is trained,
 :class:`RNADEDensity` the fitted density of one domain, in float64, with the Rosenblatt transforms.
 
 Two departures. ``sigma`` has a floor, ``sigma^2 = exp(lin_3 h) + sigma_floor^2``: without it the

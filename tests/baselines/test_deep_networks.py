@@ -1,5 +1,6 @@
 """The training loop: batches, first weights, seeds, divergence."""
 
+import contextlib
 import itertools
 import math
 import pickle
@@ -170,7 +171,46 @@ def test_scaling_lives_with_constant_and_huge_columns():
     scaled = ColumnScaling.fit(X).transform(X)
     np.testing.assert_allclose(scaled[:, :3].std(axis=0), 1, rtol=1e-9)
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(scaled[:, 3:], 0, atol=1e-9)
+    np.testing.assert_array_equal(scaled[:, 3:], 0)
+
+
+def test_a_column_without_a_scale_is_set_aside_in_other_rows_too():
+    scaling = ColumnScaling.fit(np.array([[1.0, 1e-300], [2.0, 1e-300]]))
+    others = scaling.transform(np.array([[1.5, 7.0], [3.0, -1e300]]))
+    np.testing.assert_allclose(others, [[0, 0], [3, 0]], atol=1e-12)
+
+
+def denormals_are_zero():
+    return (torch.full((), torch.finfo(torch.float32).smallest_normal) * 0.5).item() == 0
+
+
+@pytest.fixture
+def flushing():
+    """Whether the processor can take denormal numbers as zero; afterwards it does not."""
+    able = torch.set_flush_denormal(True)
+    torch.set_flush_denormal(False)
+    yield able
+    torch.set_flush_denormal(False)
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("loss", [1.0, math.nan])
+def test_training_takes_denormals_as_zero_and_leaves_the_processor_as_it_was(
+    flushing, before, loss
+):
+    if not flushing:
+        pytest.skip("this processor has no such mode")
+    torch.set_flush_denormal(before)
+    layer, seen = nn.Linear(1, 1), []
+
+    def objective(batch):
+        seen.append(denormals_are_zero())
+        return layer.weight.sum() * loss
+
+    with pytest.raises(FloatingPointError) if math.isnan(loss) else contextlib.nullcontext():
+        train([layer], objective, iter([[(torch.arange(2),)]]), learning_rate=0.1, what="METHOD")
+    assert seen == [True]
+    assert denormals_are_zero() == before
 
 
 @pytest.mark.parametrize("name", ["abacus", "cuda:99", "meta:x"])

@@ -139,4 +139,17 @@ def test_pseudo_labels_are_told_in_the_users_labels():
     model = SHOT(**SMALL).fit(Xs, names[ys], Xt)
     assert model.pseudo_labels_.shape == (len(Xt),)
     assert set(model.pseudo_labels_) <= set(names)
-    assert not hasattr(SHOT(**SMALL, pseudo_label_weight=0).fit(Xs, ys, Xt), "pseudo_labels_")
+    model.set_params(pseudo_label_weight=0).fit(Xs, names[ys], Xt)
+    assert not hasattr(model, "pseudo_labels_")
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_a_column_that_is_constant_in_the_source_does_not_reach_the_network(scale):
+    Xs, ys, Xt, _ = clusters(0)
+    constant = np.full((len(Xs), 1), 3.0)
+    varying = 3.0 + scale * np.random.default_rng(1).normal(size=(len(Xt), 1))
+    model = SHOT(**SMALL).fit(np.hstack([Xs, constant]), ys, np.hstack([Xt, varying]))
+    aside = SHOT(**SMALL).fit(np.hstack([Xs, constant]), ys, np.hstack([Xt, constant]))
+    expected = aside.predict_proba(np.hstack([Xt, constant]))
+    np.testing.assert_array_equal(model.predict_proba(np.hstack([Xt, varying])), expected)
+    np.testing.assert_array_equal(model.predict_proba(np.hstack([Xt, constant])), expected)

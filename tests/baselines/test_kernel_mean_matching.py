@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-import qpsolvers
 from scipy.optimize import linprog, minimize
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -14,9 +15,7 @@ from baselines.kernel_mean_matching import (
     Bounds,
     KernelMeanMatching,
     QuadraticProgramError,
-    low_rank_factor,
     objective_and_gap,
-    solve_mean_matching,
 )
 
 
@@ -52,25 +51,27 @@ def test_its_objective_is_that_of_another_solver(domains, B, eps):
     assert 1 - width - 1e-6 <= method.weights_.mean() <= 1 + width + 1e-6
 
 
-def test_the_factored_and_the_plain_program_agree(domains, monkeypatch):
-    K, kappa = problem(domains, 0.02)
-    bounds = Bounds(1000.0, 0.2 * len(K), 1.8 * len(K))
-    objectives = []
-    for share in (0.0, 1.0):
-        monkeypatch.setattr(kmm, "_LOW_RANK", share)
-        assert (low_rank_factor(K) is None) == (share == 0.0)
-        weights = solve_mean_matching(K, kappa, bounds)
-        objectives.append(objective_and_gap(K, kappa, bounds, weights)[0])
-    assert objectives[1] == pytest.approx(objectives[0], rel=1e-6)
+@pytest.mark.parametrize("gamma", [1e-4, 0.02, 1.0, 50.0])
+def test_kernels_of_any_width_are_solved_far_below_the_accepted_gap(domains, gamma):
+    # From nearly one direction to nearly the identity.
+    method = KernelMeanMatching(gamma=gamma).fit(domains.Xs, domains.ys, domains.Xt)
+    assert abs(method.gap_) <= 1e-7 * max(abs(method.objective_), 1 / len(domains.Xs))
 
 
-def test_the_factor_gives_the_matrix_back(moons):
-    K, _ = problem(moons, 0.05)
-    tiled = np.tile(K, (4, 4))
-    factor = low_rank_factor(tiled)
-    assert factor is not None
-    assert factor.shape[1] <= len(tiled) / 8
-    np.testing.assert_allclose(factor @ factor.T, tiled, atol=1e-8)
+def test_rows_that_repeat_are_solved_and_their_weights_only_count_together(moons):
+    Xs, ys = np.tile(moons.Xs, (4, 1)), np.tile(moons.ys, 4)
+    once = KernelMeanMatching(gamma=1.0, eps=0.2).fit(moons.Xs, moons.ys, moons.Xt)
+    repeated = KernelMeanMatching(gamma=1.0, eps=0.2).fit(Xs, ys, moons.Xt)
+    assert repeated.objective_ == pytest.approx(once.objective_, rel=1e-6)
+    K, _ = problem(moons, 1.0)
+    together = repeated.weights_.reshape(4, -1).mean(axis=0)
+    np.testing.assert_allclose(K @ together, K @ once.weights_, rtol=1e-3)
+
+
+def test_eps_of_zero_fixes_the_mean_weight(domains):
+    method = KernelMeanMatching(eps=0.0).fit(domains.Xs, domains.ys, domains.Xt)
+    assert method.weights_.mean() == pytest.approx(1, abs=1e-9)
+    assert method.objective_ >= KernelMeanMatching().fit(*domains[:3]).objective_ - 1e-9
 
 
 @pytest.mark.parametrize(("low", "high"), [(2.0, 5.0), (0.0, 20.0), (11.5, 12.0)])
@@ -168,12 +169,36 @@ def test_an_answer_off_the_optimum_is_an_error(moons, monkeypatch):
         KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
 
 
-def test_a_solver_that_gives_up_is_an_error(moons, monkeypatch):
-    def gives_up(problem, solver):
-        return qpsolvers.Solution(problem, found=False)
+def test_weights_whose_mean_is_out_of_bounds_are_an_error(moons, monkeypatch):
+    give_weights(monkeypatch, np.full(60, 3.0))
+    with pytest.raises(QuadraticProgramError, match=r"their mean is 1\.9e\+00 outside"):
+        KernelMeanMatching(eps=0.1).fit(moons.Xs, moons.ys, moons.Xt)
 
-    monkeypatch.setattr(kmm.qpsolvers, "solve_problem", gives_up)
-    with pytest.raises(QuadraticProgramError, match="clarabel found no weights for 60 source rows"):
+
+class GivesUp:
+    """Stands in for the solver: says so, or answers with no numbers."""
+
+    status = kmm.piqp.PIQP_PRIMAL_INFEASIBLE
+    result = SimpleNamespace(x=np.ones(60))
+
+    def setup(self, **problem):
+        pass
+
+    def solve(self):
+        return self.status
+
+
+class AnswersNaN(GivesUp):
+    status = kmm.piqp.PIQP_SOLVED
+    result = SimpleNamespace(x=np.full(60, np.nan))
+
+
+@pytest.mark.parametrize("solver", [GivesUp, AnswersNaN])
+def test_a_solver_that_gives_up_is_an_error(moons, monkeypatch, solver):
+    monkeypatch.setattr(kmm.piqp, "DenseSolver", solver)
+    with pytest.raises(
+        QuadraticProgramError, match=f"for 60 source rows .PIQP: {solver.status.name}"
+    ):
         KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
 
 
@@ -184,10 +209,9 @@ def test_bounds_that_no_weights_meet_are_refused(moons):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"B": -1}, {"B": np.nan}, {"eps": -0.1}, {"eps": "1"}, {"gamma": 0}, {"solver": "abacus"},
-     {"kernel": "cosine"}],
+    [{"B": -1}, {"B": np.nan}, {"eps": -0.1}, {"eps": "1"}, {"gamma": 0}, {"kernel": "cosine"}],
     ids=str,
-)  # fmt: skip
+)
 def test_wrong_parameters_are_refused_by_name(moons, wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must"):
         KernelMeanMatching(**wrong).fit(moons.Xs, moons.ys, moons.Xt)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
@@ -193,6 +193,64 @@ def test_a_refit_forgets_the_first_data(make_method, moons, blobs):
     method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt).fit(moons.Xs, moons.ys, moons.Xt)
     fresh = make_method().fit(moons.Xs, moons.ys, moons.Xt)
     np.testing.assert_array_equal(method.predict(moons.Xt), fresh.predict(moons.Xt))
+
+
+def fitted_attributes(method):
+    return {name for name in vars(method) if name.endswith("_")}
+
+
+def test_a_refit_leaves_no_attribute_of_the_first_fit(make_method, moons, blobs):
+    method = make_method().fit(moons.Xs, moons.ys, moons.Xt)
+    method.left_over_ = "of the first fit"
+    method.fit(blobs.Xs, blobs.ys, blobs.Xt)
+    fresh = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
+    assert fitted_attributes(method) == fitted_attributes(fresh)
+
+
+@pytest.mark.parametrize("reason", ["input", "classifier", "interrupt"])
+def test_a_refit_that_fails_leaves_the_method_unfitted(
+    make_method, moons, blobs, monkeypatch, reason
+):
+    method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
+    parameters = {name: repr(value) for name, value in method.get_params().items()}
+    if reason == "input":
+        # Found last of all input, when the columns and the classes are known.
+        spoilt = np.full_like(moons.Xt, np.nan)
+        with pytest.raises(ValueError, match="Xt contains NaN"):
+            method.fit(moons.Xs, moons.ys, spoilt)
+    elif "classifier" in method.get_params(deep=False):
+        # After the alignment, at the very end.
+        error = RuntimeError if reason == "classifier" else KeyboardInterrupt
+        method.set_params(classifier=Refuses(error))
+        parameters = {name: repr(value) for name, value in method.get_params().items()}
+        with pytest.raises(error):
+            method.fit(moons.Xs, moons.ys, moons.Xt)
+    else:
+        error = FloatingPointError if reason == "classifier" else KeyboardInterrupt
+        train = type(method)._train
+
+        def train_and_fail(self, *args):
+            train(self, *args)
+            raise error
+
+        monkeypatch.setattr(type(method), "_train", train_and_fail)
+        with pytest.raises(error):
+            method.fit(moons.Xs, moons.ys, moons.Xt)
+    assert fitted_attributes(method) == set()
+    assert {name: repr(value) for name, value in method.get_params().items()} == parameters
+    for X in (moons.Xt, blobs.Xt):
+        with pytest.raises(NotFittedError):
+            method.predict(X)
+
+
+class Refuses(ClassifierMixin, BaseEstimator):
+    """A classifier whose fit takes weights and raises."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def fit(self, X, y, sample_weight=None):
+        raise self.error
 
 
 def test_each_row_is_predicted_by_itself(make_method, domains):

@@ -84,6 +84,16 @@ def test_target_only_checks_the_names_of_columns(moons):
         method.predict(pd.DataFrame(moons.Xt, columns=["b", "a"]))
 
 
+def test_a_refit_of_target_only_that_fails_leaves_it_unfitted(moons, blobs):
+    method = TargetOnly().fit(blobs.Xt, blobs.yt)
+    # The classifier itself refuses, when everything else is known.
+    with pytest.raises(ValueError, match="'C' parameter of SVC"):
+        method.set_params(classifier=SVC(C=-1)).fit(moons.Xt, moons.yt)
+    assert not any(name.endswith("_") for name in vars(method))
+    with pytest.raises(NotFittedError):
+        method.predict(blobs.Xt)
+
+
 def test_target_only_can_be_cloned(moons):
     method = TargetOnly(SVC(C=7)).fit(moons.Xt, moons.yt)
     assert clone(method).classifier.C == 7

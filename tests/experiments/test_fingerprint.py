@@ -1,8 +1,12 @@
 import ast
+from types import SimpleNamespace
 
 import pytest
+from cell_factory import make_cell
 
 from experiments import fingerprint
+from experiments.cells import Cell
+from experiments.configuration import config_names
 from experiments.fingerprint import code_fingerprint, library_versions
 
 CODE = '''
@@ -73,6 +77,93 @@ def test_a_change_in_a_module_changes_the_fingerprint_of_those_that_import_it(mo
     fingerprint._parse.cache_clear()
     assert after[0] != before[0]
     assert after[1] == before[1]
+
+
+# Cells of every method on one data set, and of one method on another.
+CELLS = {
+    **{("moons", method): make_cell(method=method) for method in config_names("method")},
+    ("amazon", "sa"): make_cell(dataset="amazon", method="sa"),
+}
+DEEP = {"dann", "cdan", "dan", "jan", "shot"}
+KRDA = {"krda", "krda_random", "krda_reversed"}
+
+
+def concerned_by(monkeypatch, module):
+    """The data sets and methods whose cells have another fingerprint once a module is changed."""
+    before = {key: Cell(cell.config).code for key, cell in CELLS.items()}
+    parse = fingerprint._parse
+
+    def parse_changed(name):
+        parsed = parse(name)
+        changed = "!" * (name == module)
+        return SimpleNamespace(digest=parsed.digest + changed, internal=parsed.internal)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint, "_parse", parse_changed)
+        after = {key: Cell(cell.config).code for key, cell in CELLS.items()}
+    return {key for key in CELLS if after[key] != before[key]}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "experiments.methods",
+        "experiments.protocol",
+        "experiments.seeds",
+        "experiments.threads",
+        "experiments.datasets.base",
+        "krda.adaptation",
+    ],
+)
+def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch, module):
+    assert concerned_by(monkeypatch, module) == set(CELLS)
+
+
+@pytest.mark.parametrize(
+    ("module", "methods"),
+    [
+        ("baselines.kernel_mean_matching", {"kmm"}),
+        ("baselines.kernels", {"kmm", "tca"}),
+        ("baselines.source_hypothesis", {"shot"}),
+        ("baselines.dalib_compat", DEEP - {"shot"}),
+        ("baselines.networks", DEEP),
+        ("krda.training", KRDA),
+        ("krda.rnade", KRDA),
+    ],
+)
+def test_a_change_in_a_methods_module_concerns_its_cells_and_no_others(
+    monkeypatch, module, methods
+):
+    assert concerned_by(monkeypatch, module) == {("moons", method) for method in methods}
+
+
+@pytest.mark.parametrize("dataset", ["moons", "amazon"])
+def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, dataset):
+    concerned = concerned_by(monkeypatch, f"experiments.datasets.{dataset}")
+    assert concerned == {key for key in CELLS if key[0] == dataset}
+
+
+@pytest.mark.parametrize(
+    "module", ["cells", "configuration", "fingerprint", "records", "render", "run", "workers"]
+)
+def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module):
+    assert code_fingerprint((f"experiments.{module}",))  # there is such a module
+    assert concerned_by(monkeypatch, f"experiments.{module}") == set()
+
+
+@pytest.mark.parametrize(
+    ("library", "methods"),
+    [
+        ("piqp", {"kmm"}),
+        ("pot", {"ot", "ot_linear", "ot_sinkhorn", "ot_sinkhorn_lpl1"}),
+        ("dalib", DEEP - {"shot"}),
+        ("torch", DEEP | KRDA),
+        ("scikit-learn", set(config_names("method"))),
+    ],
+)
+def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, methods):
+    cells = {key: cell for key, cell in CELLS.items() if key[0] == "moons"}
+    assert {key[1] for key, cell in cells.items() if library in cell.libraries} == methods
 
 
 def test_library_versions_are_those_of_the_libraries_imported():

@@ -343,7 +343,7 @@ def print_ledger(
         console.print(f"    {command}", markup=False)
 
 
-def rerun_command(cell: Cell, results: Path, protocol: str) -> str:
+def rerun_command(cell: Cell, results: Path, protocol: str, overrides: Sequence[str] = ()) -> str:
     """Command that runs just one cell.
 
     Parameters
@@ -353,6 +353,8 @@ def rerun_command(cell: Cell, results: Path, protocol: str) -> str:
         Directory that holds ``records``.
     protocol : str
         Config name.
+    overrides : sequence of str
+        Of the config, in Hydra's grammar.
 
     Returns
     -------
@@ -370,6 +372,7 @@ def rerun_command(cell: Cell, results: Path, protocol: str) -> str:
     ]
     if protocol != "paper":
         command.append(f"protocol={protocol}")
+    command += overrides
     return shlex.join(command)
 
 

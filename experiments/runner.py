@@ -130,7 +130,7 @@ class _Work:
     seconds: float | None  # for one repetition, estimated
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     at: int | None = None  # the repetition at work
-    written: float = 0.0
+    written: float = 0.0  # when it last was, or began
     unwritten: bool = False
 
     @property
@@ -338,7 +338,7 @@ class Run:
         key = event.job.key
         work = self._works[key]
         if event.kind == "started":
-            work.at = None
+            work.at, work.written = None, time.monotonic()
         elif event.kind == "progress" and isinstance(event.result, Outcome):
             outcome = event.result
             work.at = None

@@ -1,7 +1,7 @@
 import os
 import random
-import resource
 import re
+import resource
 import shutil
 import signal
 import subprocess

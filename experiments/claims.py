@@ -65,7 +65,8 @@ class Claims:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        self._thread.join()
+        # A disk that does not answer must not keep the run from ending.
+        self._thread.join(timeout=1.0)
         for record in tuple(self._held):
             self.release(record)
 

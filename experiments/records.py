@@ -232,7 +232,10 @@ class Record:
     @property
     def environments(self) -> tuple[dict[str, Any], ...]:
         """What each repetition ran on, in their order."""
-        return tuple(outcome.environment or self.environment for outcome in self.outcomes)
+        return tuple(
+            self.environment if outcome.environment is None else outcome.environment
+            for outcome in self.outcomes
+        )
 
 
 class Damage(NamedTuple):

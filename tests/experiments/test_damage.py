@@ -176,3 +176,14 @@ def test_what_is_no_record_is_named_and_never_read(plan, tmp_path):
     scan = store.scan()
     assert (len(scan), scan.damaged) == (1, ())
     assert scan.foreign == tuple(sorted([copy, tmp_path / "notes.txt"]))
+
+
+def test_provenance_counts_a_cell_in_each_place_that_its_repetitions_ran_in(plan, tmp_path):
+    store, cell = RecordStore(tmp_path), next(iter(plan.cells.values()))
+    record = fabricated(cell, 0)
+    elsewhere = replace(record.outcomes[0], environment=ENVIRONMENT | {"cpu": "another"})
+    store.write(replace(record, outcomes=(elsewhere, *record.outcomes[1:])))
+    text = render_provenance([plan], store, tmp_path).read_text()
+    assert "- another, 2 cores" in text
+    assert "- c, 2 cores" in text
+    assert "- revision ab, as committed: 1 cells" in text

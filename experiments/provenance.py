@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.threads import threads_in_use
-
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -25,6 +23,21 @@ def environment() -> dict[str, Any]:
         ``git_clean`` (whether tracked files were as committed), None outside a checkout.
     """
     return {**_fixed(), "threads": threads_in_use()}
+
+
+def threads_in_use() -> int:
+    """Threads that the numerical libraries loaded into this process would use, at most.
+
+    Measured, not assumed: the libraries are asked.
+
+    Returns
+    -------
+    threads : int
+    """
+    import torch
+    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+
+    return max([torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())])
 
 
 @cache

@@ -32,18 +32,3 @@ def limit_threads() -> None:
     import torch
 
     torch.set_num_threads(1)
-
-
-def threads_in_use() -> int:
-    """Threads that the numerical libraries loaded into this process would use, at most.
-
-    Measured, not assumed: the libraries are asked.
-
-    Returns
-    -------
-    threads : int
-    """
-    import torch
-    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
-
-    return max([torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())])

@@ -7,36 +7,34 @@ holds launcher, paths or verbosity.
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
 import traceback
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
-
-from experiments.datasets.base import Dataset, Task
+from experiments import memo
 from experiments.fingerprint import code_fingerprint, library_versions
-from experiments.methods import make_method
-from experiments.protocol import (
-    Method,
-    Protocol,
-    draw_repetition,
-    measure,
-    method_seed,
+from experiments.records import (
+    Damage,
+    Outcome,
+    Record,
+    RecordError,
+    RecordStore,
+    Status,
+    sha256_of,
 )
-from experiments.records import Outcome, Record, RecordError, RecordStore, sha256_of
-from krda import __version__
-from krda.training import DivergenceError
+
+# To say where cells stand must be quick, so this module loads numerical libraries, and what needs
+# them, where they are used.
+if TYPE_CHECKING:
+    from experiments.datasets.base import Dataset, Task
+    from experiments.protocol import Method, Protocol
 
 _ROOT = Path(__file__).resolve().parent.parent
 
-# What methods raise where numbers went out of range, as against a wrong parameter or a bug.
-_DIVERGED = (DivergenceError, FloatingPointError)
+_NOT_RUN = "not run yet: the run ended before"
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,12 @@ class Cell:
     config : dict
         ``dataset`` (``name``, ``data``), ``task``, ``method`` (``name``, its class and
         parameters) and ``protocol``, all resolved to plain values.
+    timeout_seconds : float or None
+        Time limit for a repetition; it changes no number and is no part of the identity.
     """
 
     config: dict[str, Any]
+    timeout_seconds: float | None = field(default=None, compare=False)
 
     @property
     def dataset(self) -> str:
@@ -87,18 +88,36 @@ class Cell:
     @cached_property
     def code(self) -> str:
         """Fingerprint of the code that the numbers depend on."""
-        # That the limit on threads is told to torch makes no cell depend on torch's version, so
-        # this module counts as code but is not asked for libraries.
-        return code_fingerprint((*self.modules, "experiments.threads"))
+        # The limit on threads counts as code, but as no dependency on torch: see `libraries`.
+        return _code((*self.modules, "experiments.threads"))
 
     @cached_property
     def libraries(self) -> dict[str, str]:
         """Versions of the numerical libraries that the numbers depend on."""
-        return library_versions(self.modules)
+        return dict(_libraries(self.modules))
+
+    @property
+    def n_repetitions(self) -> int:
+        """How many repetitions make the cell complete."""
+        return int(self.config["protocol"]["n_repetitions"])
 
     def load(self) -> Task:
         """Load or draw the task."""
         return _task(self.dataset, self.task, _Frozen(self.config["dataset"]["data"]))
+
+    def data_sha256(self) -> str:
+        """Checksum of the task, which is loaded for it."""
+        return _data_sha256(self.dataset, self.task, _Frozen(self.config["dataset"]["data"]))
+
+    def remembered_data_sha256(self) -> str:
+        """Checksum of the task as an earlier process found it, else as it is.
+
+        What the task depends on is compared: its config, its code and libraries, size and time of
+        the files beside the code or named in the config. Good enough to show where cells stand,
+        without loading any data; a run computes it.
+        """
+        data = self.config["dataset"]["data"]
+        return _remembered_data_sha256(self.dataset, self.task, _Frozen(data))
 
     def identity(self, data_sha256: str) -> str:
         """Hash of everything that can change the cell's numbers.
@@ -123,6 +142,8 @@ class Cell:
 
     def make_method(self, seed: int) -> Method:
         """Make the unfitted method, seeded if it takes a seed."""
+        from experiments.methods import make_method
+
         return make_method(self.config["method"], seed)
 
 
@@ -134,7 +155,19 @@ class _Frozen(dict[str, Any]):
 
 
 @cache
+def _code(modules: tuple[str, ...]) -> str:
+    return code_fingerprint(modules)
+
+
+@cache
+def _libraries(modules: tuple[str, ...]) -> dict[str, str]:
+    return library_versions(modules)
+
+
+@cache
 def _dataset(name: str, data: _Frozen) -> Dataset:
+    from hydra.utils import instantiate
+
     del name
     dataset: Dataset = instantiate(dict(data), _convert_="all")
     return dataset
@@ -145,50 +178,112 @@ def _task(name: str, task: str, data: _Frozen) -> Task:
     return _dataset(name, data).task(task)
 
 
+@cache
+def _data_sha256(name: str, task: str, data: _Frozen) -> str:
+    return _task(name, task, data).sha256
+
+
+@cache
+def _remembered_data_sha256(name: str, task: str, data: _Frozen) -> str:
+    modules = (data["_target_"].rpartition(".")[0],)
+    named = [Path(value) for value in data.values() if isinstance(value, str)]
+    key = {
+        "data": dict(data),
+        "task": [name, task],
+        "code": _code(modules),
+        "libraries": _libraries(modules),
+        "files": [*_files_beside_the_code(), *(_stamp(path) for path in named if path.is_file())],
+    }
+    found = memo.recall("data", key)
+    if not isinstance(found, str):
+        found = _data_sha256(name, task, data)
+        memo.remember("data", key, found)
+    return found
+
+
+@cache
+def _files_beside_the_code() -> tuple[list[Any], ...]:
+    folder = _ROOT / "experiments" / "datasets"
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return tuple(_stamp(path) for path in files if path.suffix != ".py")
+
+
+def _stamp(path: Path) -> list[Any]:
+    status = path.stat()
+    return [str(path), status.st_size, status.st_mtime_ns]
+
+
 @dataclass(frozen=True)
 class CellState:
     """Where a cell stands.
 
     Attributes
     ----------
-    state : {"done", "failed", "stale", "damaged", "missing"}
-        "failed": some repetition is not done. "stale": the record is of other data, code or
-        library versions. "damaged": the file is no valid record.
+    state : {"done", "failed", "interrupted", "stale", "damaged", "missing", "unavailable"}
+        "failed": every repetition was run, and some are not done. "interrupted": some are still to
+        run. "stale": the record is of other data, code or library versions. "damaged": the file
+        is no valid record. "unavailable": the data cannot be loaded, so nothing can be said.
     record : Record or None
         The record where it is valid, stale or not.
     reason : str or None
-        What is wrong with a damaged file.
+        What is wrong with a damaged file, or with the data.
     """
 
-    state: Literal["done", "failed", "stale", "damaged", "missing"]
+    state: Literal["done", "failed", "interrupted", "stale", "damaged", "missing", "unavailable"]
     record: Record | None = None
     reason: str | None = None
 
+    @property
+    def resumable(self) -> Record | None:
+        """The record whose finished repetitions a run takes over; None where there is none."""
+        return self.record if self.state in ("failed", "interrupted") else None
 
-def cell_state(cell: Cell, store: RecordStore) -> CellState:
+
+def cell_state(
+    cell: Cell,
+    store: RecordStore,
+    *,
+    read: Callable[[Path], Record | Damage | None] | None = None,
+    data_sha256: Callable[[Cell], str] = Cell.data_sha256,
+) -> CellState:
     """Look up where a cell stands, without running anything.
 
     Parameters
     ----------
     cell : Cell
     store : RecordStore
+    read : callable or None
+        Gives what a scan of the store found at a path; None reads the file.
+    data_sha256 : callable
+        Gives the checksum of a cell's data.
 
     Returns
     -------
     state : CellState
     """
     try:
-        record = store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
+        record = store.get(cell.dataset, cell.task, cell.method, cell.config_sha256, read=read)
     except RecordError as error:
         return CellState("damaged", reason=str(error))
     if record is None:
         return CellState("missing")
-    if record.identity != cell.identity(cell.load().sha256):
+    try:
+        identity = cell.identity(data_sha256(cell))
+    except Exception as error:
+        # Loading data can fail in as many ways as there are data sets.
+        return CellState("unavailable", record, reason=describe_error(error))
+    if record.identity != identity:
         return CellState("stale", record)
+    if record.pending:
+        return CellState("interrupted", record)
     return CellState("done" if record.complete else "failed", record)
 
 
-def run_cell(cell: Cell, previous: Record | None = None) -> Record:
+def run_cell(
+    cell: Cell,
+    previous: Record | None = None,
+    checkpoint: Callable[[Record], object] | None = None,
+) -> Record:
     """Run a cell's repetitions; what fails is recorded, and the others go on.
 
     Parameters
@@ -196,49 +291,151 @@ def run_cell(cell: Cell, previous: Record | None = None) -> Record:
     cell : Cell
     previous : Record or None
         A record of the same identity; its finished repetitions are taken over.
+    checkpoint : callable or None
+        Called after each repetition but the last with the record so far, such as a store's
+        ``write``: then a kill costs the repetition at work and none before it.
 
     Returns
     -------
     record : Record
     """
+    outcomes = kept_outcomes(previous)
+    todo = [r for r in range(cell.n_repetitions) if r not in outcomes]
+    for outcome in run_repetitions(cell, todo):
+        outcomes[outcome.repetition] = outcome
+        if checkpoint is not None and len(outcomes) < cell.n_repetitions:
+            checkpoint(record_of(cell, cell.data_sha256(), outcomes))
+    return record_of(cell, cell.data_sha256(), outcomes)
+
+
+def kept_outcomes(previous: Record | None) -> dict[int, Outcome]:
+    """Finished repetitions of an earlier record by their number, each with its own environment.
+
+    Parameters
+    ----------
+    previous : Record or None
+
+    Returns
+    -------
+    outcomes : dict of int to Outcome
+    """
+    if previous is None:
+        return {}
+    return {
+        outcome.repetition: replace(outcome, environment=environment)
+        for outcome, environment in zip(previous.outcomes, previous.environments, strict=True)
+        if outcome.status == "done"
+    }
+
+
+def run_repetitions(
+    cell: Cell, repetitions: Sequence[int], begin: Callable[[int], object] | None = None
+) -> Iterator[Outcome]:
+    """Run some of a cell's repetitions, one after another.
+
+    Parameters
+    ----------
+    cell : Cell
+    repetitions : sequence of int
+    begin : callable or None
+        Called with each number before that repetition is run.
+
+    Yields
+    ------
+    outcome : Outcome
+        With the environment it ran in.
+    """
+    from hydra.utils import instantiate
+
+    from experiments.provenance import environment
+
     task = cell.load()
     protocol: Protocol = instantiate(cell.config["protocol"])
-    kept = {o.repetition: o for o in previous.outcomes if o.status == "done"} if previous else {}
-    outcomes = tuple(
-        kept[r] if r in kept else _run_repetition(cell, task, protocol, r)
-        for r in range(protocol.n_repetitions)
-    )
-    return make_record(cell, task.sha256, outcomes)
+    for repetition in repetitions:
+        if begin is not None:
+            begin(repetition)
+        outcome = _run_repetition(cell, task, protocol, repetition)
+        # Asked for afterwards: a library that is loaded by then can tell its threads.
+        yield replace(outcome, environment={**environment(), "libraries": cell.libraries})
 
 
 def _run_repetition(cell: Cell, task: Task, protocol: Protocol, repetition: int) -> Outcome:
+    from experiments.protocol import draw_repetition, measure, method_seed
+    from krda.training import DivergenceError
+
     seed = method_seed(task, cell.method, repetition)
     try:
         data = draw_repetition(task, repetition, protocol)
-        measurement = measure(cell.make_method, data, seed)
-    except Exception as error:
+        measurement = measure(lambda seed: _refusing_nan(cell.make_method(seed)), data, seed)
+        # Within the 'try': an accuracy that is none, as of no test rows, is refused here.
         return Outcome(
             repetition=repetition,
             seed=seed,
-            status="diverged" if isinstance(error, _DIVERGED) else "failed",
-            accuracy=None,
-            fit_seconds=None,
-            predict_seconds=None,
-            error=_describe(error),
+            status="done",
+            accuracy=measurement.accuracy,
+            fit_seconds=measurement.fit_seconds,
+            predict_seconds=measurement.predict_seconds,
+            error=None,
         )
+    except Exception as error:
+        # What methods raise where numbers went out of range, as against a wrong parameter or a bug.
+        diverged = isinstance(error, DivergenceError | FloatingPointError)
+        return _lost(repetition, seed, "diverged" if diverged else "failed", describe_error(error))
+
+
+def _refusing_nan(method: Method) -> Method:
+    """Let a method's ``predict`` raise where a prediction is NaN or infinite.
+
+    Compared with the labels it would count as a wrong prediction, and the accuracy as a result.
+    """
+    import numpy as np
+
+    predict = method.predict
+
+    def finite_predict(X: Any) -> Any:
+        predictions = predict(X)
+        values = np.asarray(predictions)
+        # NaN is what does not equal itself, also among objects.
+        bad = values != values
+        if values.dtype.kind in "fc":
+            bad = bad | np.isinf(values)
+        if np.any(bad):
+            raise FloatingPointError(
+                f"{type(method).__name__}.predict gave NaN or infinity for {int(np.sum(bad))} of "
+                f"{values.size} rows"
+            )
+        return predictions
+
+    # On the object, not on its class; the protocol asks for the method's type.
+    method.__dict__["predict"] = finite_predict
+    return method
+
+
+def _lost(repetition: int, seed: int, status: Status, error: str) -> Outcome:
     return Outcome(
         repetition=repetition,
         seed=seed,
-        status="done",
-        accuracy=measurement.accuracy,
-        fit_seconds=measurement.fit_seconds,
-        predict_seconds=measurement.predict_seconds,
-        error=None,
+        status=status,
+        accuracy=None,
+        fit_seconds=None,
+        predict_seconds=None,
+        error=error,
     )
 
 
-def _describe(error: Exception) -> str:
-    """One line: what was raised, and where in this repository, without absolute paths."""
+def describe_error(error: Exception) -> str:
+    """One line: what was raised, and where in this repository, without absolute paths.
+
+    Parameters
+    ----------
+    error : Exception
+
+    Returns
+    -------
+    line : str
+    """
+    from hydra.errors import InstantiationException
+
     frames = traceback.extract_tb(error.__traceback__)
     calls = [(Path(frame.filename), frame.lineno) for frame in frames]
     own = [(p, n) for p, n in calls if p.is_relative_to(_ROOT) and ".venv" not in p.parts]
@@ -249,8 +446,27 @@ def _describe(error: Exception) -> str:
     return f"{type(cause).__name__}: {cause}{where}"
 
 
-def lost_record(cell: Cell, status: str, error: str) -> Record:
-    """Record of a cell whose worker was lost: no repetition came back.
+def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Outcome:
+    """Outcome of a repetition that did not come back.
+
+    Parameters
+    ----------
+    cell : Cell
+    repetition : int
+    status : {"failed", "timeout", "pending"}
+    error : str
+
+    Returns
+    -------
+    outcome : Outcome
+    """
+    from experiments.protocol import method_seed
+
+    return _lost(repetition, method_seed(cell.load(), cell.method, repetition), status, error)
+
+
+def lost_record(cell: Cell, status: Status, error: str) -> Record:
+    """Record of a cell of which no repetition came back.
 
     Parameters
     ----------
@@ -262,35 +478,34 @@ def lost_record(cell: Cell, status: str, error: str) -> Record:
     -------
     record : Record
     """
-    task = cell.load()
-    outcomes = tuple(
-        Outcome(
-            repetition=r,
-            seed=method_seed(task, cell.method, r),
-            status=status,  # type: ignore[arg-type]
-            accuracy=None,
-            fit_seconds=None,
-            predict_seconds=None,
-            error=error,
-        )
-        for r in range(int(cell.config["protocol"]["n_repetitions"]))
-    )
-    return make_record(cell, task.sha256, outcomes)
+    outcomes = {r: lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)}
+    return record_of(cell, cell.data_sha256(), outcomes)
 
 
-def make_record(cell: Cell, data_sha256: str, outcomes: tuple[Outcome, ...]) -> Record:
+def record_of(cell: Cell, data_sha256: str, outcomes: dict[int, Outcome]) -> Record:
     """Put a cell's outcomes and provenance together.
 
     Parameters
     ----------
     cell : Cell
     data_sha256 : str
-    outcomes : tuple of Outcome
+    outcomes : dict of int to Outcome
+        By repetition, in the order in which they came; those that are not there yet go into the
+        record as pending.
 
     Returns
     -------
     record : Record
+        Its environment is that of the last outcome; an outcome holds its own where it differs.
     """
+    from experiments.provenance import environment
+
+    own = [outcome.environment for outcome in outcomes.values() if outcome.environment]
+    common = own[-1] if own else {**environment(), "libraries": cell.libraries}
+    complete = [
+        outcomes[r] if r in outcomes else lost_outcome(cell, r, "pending", _NOT_RUN)
+        for r in range(cell.n_repetitions)
+    ]
     return Record(
         dataset=cell.dataset,
         task=cell.task,
@@ -300,54 +515,9 @@ def make_record(cell: Cell, data_sha256: str, outcomes: tuple[Outcome, ...]) -> 
         config=cell.config,
         data_sha256=data_sha256,
         code_fingerprint=cell.code,
-        outcomes=outcomes,
-        environment={**environment(), "libraries": cell.libraries},
+        outcomes=tuple(
+            replace(outcome, environment=None) if outcome.environment == common else outcome
+            for outcome in complete
+        ),
+        environment=common,
     )
-
-
-@cache
-def _environment() -> dict[str, Any]:
-    return {
-        "krda": __version__,
-        "python": platform.python_version(),
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "cpu": _cpu_model(),
-        "cores": os.cpu_count(),
-        "threads": 1,
-        **_revision(),
-    }
-
-
-def environment() -> dict[str, Any]:
-    """Describe what a cell runs on: versions, processor, threads, revision."""
-    return dict(_environment())
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
-
-
-def _revision() -> dict[str, Any]:
-    """Git revision and whether tracked code is as committed; None outside a checkout."""
-
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=10
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    # Results change while a run writes them; that is not a change of what produces them.
-    changes = git("status", "--porcelain", "--untracked-files=no", "--", ":!results")
-    return {
-        "git_revision": git("rev-parse", "HEAD"),
-        "git_clean": None if changes is None else changes == "",
-    }

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
-from omegaconf import DictConfig, OmegaConf
-
+from experiments import memo
 from experiments.cells import Cell
+
+# Loaded where something is composed: what was composed before needs no Hydra.
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 CONFIG_DIRECTORY = Path(__file__).resolve().parent.parent / "configs"
 
@@ -19,6 +23,9 @@ CONFIG_DIRECTORY = Path(__file__).resolve().parent.parent / "configs"
 @contextmanager
 def _hydra() -> Iterator[None]:
     """Hydra's composition, also within a program that Hydra has not started."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
     if GlobalHydra.instance().is_initialized():
         yield
     else:
@@ -38,6 +45,8 @@ def compose_config(overrides: Sequence[str]) -> DictConfig:
     -------
     config : DictConfig
     """
+    from hydra import compose
+
     with _hydra():
         return compose("benchmark", overrides=list(overrides))
 
@@ -56,25 +65,44 @@ def cell_from_config(config: DictConfig, task: str | None = None) -> Cell:
     cell : Cell
         Its config holds what can change its numbers, and nothing else.
     """
+    return _cell(_resolve(config), task)
+
+
+def _resolve(config: DictConfig) -> dict[str, Any]:
+    """Reduce a composed config to what a cell is made of, as plain values."""
+    from omegaconf import OmegaConf
+
     resolved: Any = OmegaConf.to_container(config, resolve=True)
     dataset, method, protocol = (dict(resolved[key]) for key in ("dataset", "method", "protocol"))
     quick = method.pop("quick")
     if protocol.pop("quick"):
         method.update(quick)
-    return Cell(
-        {
-            "dataset": {"name": dataset["name"], "data": dataset["data"]},
-            "task": str(dataset["task"] if task is None else task),
-            "method": method,
-            "protocol": protocol,
-        }
-    )
+    # A method's own limit goes before that for all. Neither changes a number.
+    limit = protocol.pop("timeout_seconds", None)
+    limit = method.pop("timeout_seconds", limit)
+    return {
+        "dataset": {"name": dataset["name"], "data": dataset["data"]},
+        "task": str(dataset["task"]),
+        "method": method,
+        "protocol": protocol,
+        "timeout_seconds": limit,
+    }
+
+
+def _cell(resolved: dict[str, Any], task: str | None) -> Cell:
+    config = {key: resolved[key] for key in ("dataset", "task", "method", "protocol")}
+    if task is not None:
+        config["task"] = str(task)
+    return Cell(config, resolved["timeout_seconds"])
 
 
 def cells_of(
     dataset: str, tasks: Sequence[str], methods: Sequence[str], overrides: Sequence[str] = ()
 ) -> list[Cell]:
     """All cells of a grid: each method is composed once for all tasks.
+
+    Composing takes a good part of a second for a table, so what came of it is kept for later
+    processes, by the contents of all config files.
 
     Parameters
     ----------
@@ -90,11 +118,33 @@ def cells_of(
     -------
     cells : list of Cell
     """
-    cells = []
-    for method in methods:
-        config = compose_config((f"dataset={dataset}", f"method={method}", *overrides))
-        cells += [cell_from_config(config, task) for task in tasks]
-    return cells
+    key = {
+        "configs": _configs_sha256(),
+        "versions": [version("hydra-core"), version("omegaconf")],
+        "dataset": dataset,
+        "methods": list(methods),
+        "overrides": list(overrides),
+    }
+    composed: list[dict[str, Any]] | None = memo.recall("configs", key)
+    if composed is None:
+        composed = [
+            _resolve(compose_config((f"dataset={dataset}", f"method={method}", *overrides)))
+            for method in methods
+        ]
+        memo.remember("configs", key, composed)
+    return [_cell(resolved, task) for resolved in composed for task in tasks]
+
+
+@cache
+def _configs_sha256() -> str:
+    """Checksum over the config files that cells are made of, and this module."""
+    digest = hashlib.sha256()
+    files = [p for p in sorted(CONFIG_DIRECTORY.rglob("*.yaml")) if p.parent.name != "table"]
+    for path in (*files, Path(__file__)):
+        content = path.read_bytes()
+        digest.update(f"{path.name}\0{path.parent.name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def config_names(group: str) -> tuple[str, ...]:

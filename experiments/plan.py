@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from omegaconf import OmegaConf
+import yaml
 
 from experiments.cells import Cell
 from experiments.configuration import CONFIG_DIRECTORY, cells_of, config_names
@@ -105,7 +105,8 @@ def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
         raise ValueError(
             f"There is no table {name!r}; the tables are {', '.join(config_names('table'))}."
         )
-    content: Any = OmegaConf.to_container(OmegaConf.load(CONFIG_DIRECTORY / f"table/{name}.yaml"))
+    path = CONFIG_DIRECTORY / f"table/{name}.yaml"
+    content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     for key in ("tasks", "paper", "ours"):
         content[key] = tuple(content[key])
     return TablePlan(name=name, overrides=tuple(overrides), **content)

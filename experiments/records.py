@@ -8,6 +8,8 @@ record in a file of its own, ``ROOT/DATASET/TASK/METHOD-<12 hex of config_sha256
   that a reader, a second writer or a kill at any moment sees the old record or the new one.
 - Reading believes nothing: every field, the checksum, the canonical form of the text and the
   agreement of content and path are checked. What fails is a :class:`RecordError` with a reason.
+- A record may be of a cell under way: repetitions that are still to run are there as 'pending', so
+  that a kill costs the repetition at work and none before it.
 
 The checksum guards against accidents (a flipped bit, an edit by hand). It is no signature: whoever
 wants to forge a record can compute it anew.
@@ -26,22 +28,27 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 SCHEMA = 1
 """Version of the record's layout; a reader refuses every other."""
 
-Status = Literal["done", "failed", "diverged", "timeout"]
+Status = Literal["done", "failed", "diverged", "timeout", "pending"]
 STATUSES: tuple[str, ...] = get_args(Status)
+
+# Keys of an outcome that are left out where they are None.
+_OPTIONAL = frozenset({"environment"})
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]+", re.ASCII)
 _PREFIX = 12  # hex digits of config_sha256 in a file's name
 _SUFFIX = ".json"
 _TEMPORARY = ".tmp"
+CLAIM = ".claim"
+"""Ends the name of the hidden file by which a process claims a cell; see experiments.cell_claims."""
 
 
 class RecordError(Exception):
@@ -74,13 +81,17 @@ class Outcome:
         0 for the first.
     seed : int
         Non-negative.
-    status : {'done', 'failed', 'diverged', 'timeout'}
+    status : {'done', 'failed', 'diverged', 'timeout', 'pending'}
+        'pending': not run yet, in the record of a cell that was interrupted.
     accuracy : float or None
         Share of test rows predicted correctly, in [0, 1]; given exactly where ``status`` is 'done'.
     fit_seconds, predict_seconds : float or None
         Wall time; None where the step was not reached or not finished.
     error : str or None
         Why it is not done; None exactly where it is.
+    environment : dict or None
+        What it ran on, where that is not the record's own ``environment``: a repetition that was
+        kept from an earlier run. None elsewhere, and then not in the file either.
 
     Raises
     ------
@@ -95,8 +106,12 @@ class Outcome:
     fit_seconds: float | None
     predict_seconds: float | None
     error: str | None
+    environment: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        if self.environment is not None:
+            _require(isinstance(self.environment, dict), "environment", "a dict", self.environment)
+            object.__setattr__(self, "environment", _plain(self.environment, "environment"))
         for name in ("repetition", "seed"):
             value = getattr(self, name)
             _require(type(value) is int and value >= 0, name, "a whole number >= 0", value)
@@ -201,8 +216,26 @@ class Record:
 
     @property
     def unfinished(self) -> tuple[Outcome, ...]:
-        """The repetitions that failed, diverged or ran out of time."""
+        """The repetitions that failed, diverged, ran out of time or are pending."""
         return tuple(outcome for outcome in self.outcomes if outcome.status != "done")
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        """The repetitions that were run and are not done."""
+        return tuple(o for o in self.unfinished if o.status != "pending")
+
+    @property
+    def pending(self) -> bool:
+        """Whether the cell was interrupted: some repetition is still to run."""
+        return any(outcome.status == "pending" for outcome in self.outcomes)
+
+    @property
+    def environments(self) -> tuple[dict[str, Any], ...]:
+        """What each repetition ran on, in their order."""
+        return tuple(
+            self.environment if outcome.environment is None else outcome.environment
+            for outcome in self.outcomes
+        )
 
 
 class Damage(NamedTuple):
@@ -228,10 +261,18 @@ class Scan:
         Valid ones, sorted by path.
     damaged : tuple of Damage
         All else that claims to be a record, sorted by path.
+    foreign : tuple of Path
+        What does not even claim to be one and is not the store's own, sorted; hidden names aside.
     """
 
     records: tuple[Record, ...]
     damaged: tuple[Damage, ...]
+    foreign: tuple[Path, ...] = ()
+    _found: Mapping[Path, Record | Damage] = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, path: Path) -> Record | Damage | None:
+        """What was found at a path; None for nothing."""
+        return self._found.get(path)
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -280,9 +321,18 @@ def dumps(record: Record) -> str:
     text : str
         Canonical JSON; its key ``sha256`` is the checksum over the canonical JSON of the rest.
     """
+    content = _content(record)
+    return canonical_json(content | {"sha256": sha256_of(content)})
+
+
+def _content(record: Record) -> dict[str, Any]:
     content = asdict(record)
     content["outcomes"] = list(content["outcomes"])
-    return canonical_json(content | {"sha256": sha256_of(content)})
+    for outcome in content["outcomes"]:
+        for name in _OPTIONAL:
+            if outcome[name] is None:
+                del outcome[name]
+    return content
 
 
 def loads(text: bytes) -> Record:
@@ -316,7 +366,12 @@ def loads(text: bytes) -> Record:
              f"{SCHEMA}, the version that this code reads", content.get("schema"))  # fmt: skip
     _check_keys("the record", content, {field.name for field in fields(Record)} | {"sha256"})
     written = content.pop("sha256")
-    computed = sha256_of(content)
+    # In the canonical form the checksum is a line of its own, and the rest is what it covers. That
+    # saves writing the content anew; any other form goes the long way, to be told what is wrong.
+    rest = text.replace(f' "sha256": "{written}",\n'.encode(), b"", 1)
+    computed = hashlib.sha256(rest).hexdigest()
+    if computed != written:
+        computed = sha256_of(content)
     if written != computed:
         raise ValueError(
             f"checksum does not match (written {written!r}, computed {computed!r}): the file was "
@@ -326,11 +381,13 @@ def loads(text: bytes) -> Record:
     outcomes = []
     for entry in content.pop("outcomes"):
         _require(isinstance(entry, dict), "outcomes", "a list of objects", entry)
-        _check_keys("an outcome", entry, {field.name for field in fields(Outcome)})
+        _check_keys(
+            "an outcome", entry, {field.name for field in fields(Outcome)} - _OPTIONAL, _OPTIONAL
+        )
         outcomes.append(Outcome(**entry))
     record = Record(outcomes=tuple(outcomes), **content)
     # Catches what parsing forgives, such as changed blanks or 1.0 written as 1.
-    if dumps(record).encode("ascii") != text:
+    if canonical_json(_content(record) | {"sha256": written}).encode("ascii") != text:
         raise ValueError("not in canonical form: the file was edited or damaged")
     return record
 
@@ -381,10 +438,12 @@ class RecordStore:
     def write(self, record: Record) -> Path:
         """Store a record: after a kill or a power cut it is there whole, or not at all.
 
-        An older record of the same config is superseded. One of the same identity that is complete
-        stays where the new one is not: a second process that failed must not undo the first's
-        work. (Two writers that finish within the same instant may both find nothing there; then
-        the later one wins.)
+        An older record of the same config is superseded. One of the same identity in which more
+        repetitions are done stays: a second process that failed, or is not as far, must not undo
+        the first's work. (Two writers that finish within the same instant may both find nothing
+        there; then the later one wins.)
+
+        A directory that lies where the record belongs is moved aside, not removed.
 
         Parameters
         ----------
@@ -405,9 +464,13 @@ class RecordStore:
         if not record.complete:
             with contextlib.suppress(RecordError):
                 there = self.read(path)
-                if there.complete and there.identity == record.identity:
+                if there.identity == record.identity and (
+                    len(there.accuracies) > len(record.accuracies)
+                ):
                     return path
         _make_directories(path.parent)
+        if path.is_dir() and not path.is_symlink():
+            path.rename(path.with_name(f"{path.name}.aside-{secrets.token_hex(4)}"))
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(8)}{_TEMPORARY}")
         try:
             with temporary.open("xb") as file:
@@ -454,13 +517,23 @@ class RecordStore:
             raise RecordError(path, f"holds the record that belongs to {expected}")
         return record
 
-    def get(self, dataset: str, task: str, method: str, config_sha256: str) -> Record | None:
+    def get(
+        self,
+        dataset: str,
+        task: str,
+        method: str,
+        config_sha256: str,
+        *,
+        read: Callable[[Path], Record | Damage | None] | None = None,
+    ) -> Record | None:
         """Read the record of a cell, or None where none was written.
 
         Parameters
         ----------
         dataset, task, method : str
         config_sha256 : str
+        read : callable or None
+            What gives the record at a path in place of the file, such as :meth:`Scan.at`.
 
         Returns
         -------
@@ -474,12 +547,20 @@ class RecordStore:
             Names or a digest that no cell has.
         """
         path = self.path(dataset, task, method, config_sha256)
-        try:
-            record = self.read(path)
-        except RecordError as error:
-            if isinstance(error.__cause__, FileNotFoundError) and not path.is_symlink():
+        if read is not None:
+            found = read(path)
+            if isinstance(found, Damage):
+                raise RecordError(*found)
+            if found is None:
                 return None
-            raise
+            record = found
+        else:
+            try:
+                record = self.read(path)
+            except RecordError as error:
+                if isinstance(error.__cause__, FileNotFoundError) and not path.is_symlink():
+                    return None
+                raise
         # The name holds twelve digits only.
         if record.config_sha256 != config_sha256:
             raise RecordError(path, f"belongs to another config, {record.config_sha256}")
@@ -492,12 +573,13 @@ class RecordStore:
         -------
         scan : Scan
             The valid records, and the path and reason of whatever is not one: damaged files,
-            directories that cannot be opened, ``.json`` files where no record lives. Temporary
-            files and other names are passed over.
+            directories that cannot be opened, ``.json`` files where no record lives. Other names
+            are foreign; hidden ones, such as the store's own temporary files, are passed over.
         """
         records: list[tuple[Path, Record]] = []
         damaged: list[Damage] = []
-        for path, at_depth in self._candidates(self.root, 0, damaged):
+        foreign: list[Path] = []
+        for path, at_depth in self._candidates(self.root, 0, damaged, foreign):
             if not at_depth:
                 damaged.append(
                     Damage(path, "no record lives here; they lie in DATASET/TASK/ of the store")
@@ -510,10 +592,16 @@ class RecordStore:
                 if not gone:  # else removed while we looked
                     damaged.append(Damage(path, error.reason))
         records.sort(key=lambda pair: pair[0])
-        return Scan(tuple(record for _, record in records), tuple(sorted(damaged)))
+        found: dict[Path, Record | Damage] = {damage.path: damage for damage in damaged}
+        return Scan(
+            tuple(record for _, record in records),
+            tuple(sorted(damaged)),
+            tuple(sorted(foreign)),
+            found | dict(records),
+        )
 
     def sweep(self, older_than_seconds: float = 3600.0) -> tuple[Path, ...]:
-        """Remove temporary files that a killed writer left behind.
+        """Remove temporary files and claims that a killed writer left behind.
 
         Parameters
         ----------
@@ -526,7 +614,8 @@ class RecordStore:
         """
         limit = time.time() - older_than_seconds
         removed = []
-        for path in sorted(self.root.glob(f"*/*/.*{_SUFFIX}.*{_TEMPORARY}")):
+        names = (f"*/*/.*{_SUFFIX}.*{_TEMPORARY}", f"*/*/.*{_SUFFIX}{CLAIM}*")
+        for path in sorted(path for name in names for path in self.root.glob(name)):
             with contextlib.suppress(OSError):
                 if path.lstat().st_mtime <= limit:
                     path.unlink()
@@ -534,7 +623,7 @@ class RecordStore:
         return tuple(removed)
 
     def _candidates(
-        self, directory: Path, depth: int, damaged: list[Damage]
+        self, directory: Path, depth: int, damaged: list[Damage], foreign: list[Path]
     ) -> Iterator[tuple[Path, bool]]:
         """Yield every path that ends in .json, and whether it lies at the depth of records."""
         try:
@@ -549,9 +638,11 @@ class RecordStore:
             path = directory / name
             # os.path, for Path.is_dir raises where permission is lacking.
             if depth < 2 and os.path.isdir(path):  # noqa: PTH112
-                yield from self._candidates(path, depth + 1, damaged)
+                yield from self._candidates(path, depth + 1, damaged, foreign)
             elif name.endswith(_SUFFIX):
                 yield path, depth == 2
+            elif not name.startswith("."):
+                foreign.append(path)
 
 
 def _require(holds: bool, name: str, expected: str, got: object) -> None:
@@ -580,8 +671,14 @@ def _check_hex(name: str, digest: object, length: int | None) -> None:
         raise ValueError(f"{name} must be {what}, got {digest!r}.")
 
 
-def _check_keys(what: str, content: Mapping[str, Any], expected: set[str]) -> None:
-    missing, unknown = sorted(expected - set(content)), sorted(set(content) - expected)
+def _check_keys(
+    what: str,
+    content: Mapping[str, Any],
+    expected: set[str],
+    optional: frozenset[str] = frozenset(),
+) -> None:
+    missing = sorted(expected - set(content))
+    unknown = sorted(set(content) - expected - optional)
     if missing or unknown:
         raise ValueError(f"{what} lacks the keys {missing} and has the unknown keys {unknown}.")
 

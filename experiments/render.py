@@ -115,15 +115,19 @@ def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory:
             record = stored(cell, store)
             if record is None:
                 continue
-            where = record.environment
-            machines[
-                f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
-                f"{where['system']} {where['machine']}, Python {where['python']}"
-            ] += 1
-            clean = "as committed" if where["git_clean"] else "with uncommitted changes"
-            code[f"revision {where['git_revision']}, {clean}"] += 1
-            for name, version in where["libraries"].items():
-                libraries.setdefault(name, set()).add(version)
+            # A cell whose repetitions ran in different places counts in each of them.
+            places, revisions = set(), set()
+            for where in record.environments:
+                places.add(
+                    f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
+                    f"{where['system']} {where['machine']}, Python {where['python']}"
+                )
+                clean = "as committed" if where["git_clean"] else "with uncommitted changes"
+                revisions.add(f"revision {where['git_revision']}, {clean}")
+                for name, version in where["libraries"].items():
+                    libraries.setdefault(name, set()).add(version)
+            machines.update(places)
+            code.update(revisions)
             times = [o.fit_seconds for o in record.outcomes if o.fit_seconds is not None]
             seconds.setdefault(method, {}).setdefault(plan.name, []).extend(times)
     names = [plan.name for plan in plans]

@@ -8,8 +8,9 @@
     python -m experiments.reproduce --render               tables from records; runs nothing
     python -m experiments.reproduce --protocol smoke       tiny sizes, to see that all works
 
-Records that are complete are not computed again, so an interrupted run goes on where it stopped.
-The exit status is 1 if a cell failed, 130 after Ctrl-C.
+Records that are complete are not computed again, so an interrupted run goes on where it stopped,
+and several runs on one directory share the work. The exit status is 1 if a cell failed or nothing
+more could be written, 130 after Ctrl-C. See docs/runner.md.
 """
 
 from __future__ import annotations
@@ -17,34 +18,35 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from experiments.threads import limit_threads
+from experiments.threads import set_thread_variables
 
-limit_threads()
+set_thread_variables()
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.cells import Cell, cell_state, lost_record, run_cell
+from experiments.cells import Cell, cell_state
 from experiments.configuration import cell_from_config, compose_config, config_names
-from experiments.figures import moons_figure
 from experiments.plan import TablePlan, load_table
-from experiments.records import Record, RecordStore, sha256_of
-from experiments.render import compare_with_committed, render_provenance, render_table
-from experiments.workers import run_jobs
+from experiments.records import RecordStore
+
+# What runs or renders cells loads numerical libraries; --status does without.
+if TYPE_CHECKING:
+    from experiments.runner import Failure, Run
 
 COMMITTED = Path("results")
+
+PLAIN_SECONDS = 30.0
+"""Time between two lines of progress where there is no terminal."""
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -81,7 +83,10 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         help="cells run at once, one thread each (default: all cores)",
     )
     parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="time limit for a cell (default: none)"
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="time limit for one repetition of a cell (default: timeout_seconds in the configs)",
     )
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--status", action="store_true", help="show what is there; run nothing")
@@ -89,6 +94,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parsed = parser.parse_args(arguments)
     if parsed.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {parsed.jobs}")
+    if parsed.timeout is not None and not parsed.timeout > 0:
+        parser.error(f"--timeout must be positive, got {parsed.timeout:g}")
     return parsed
 
 
@@ -113,35 +120,74 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.status:
         show_status(console, tables, store)
         return 0
-    failed: list[tuple[Cell, str]] = []
-    if not options.render:
-        store.sweep()
-        try:
-            failed = run_tables(console, tables, store, options)
-        except KeyboardInterrupt:
-            console.print("Interrupted. What is done is kept; the same command goes on from here.")
-            return 130
+    failures: list[Failure] = []
+    try:
+        if not options.render:
+            failures = run_tables(console, tables, store, options)
+        status = render(console, tables, store, options)
+    except KeyboardInterrupt:
+        console.print("Interrupted. What is done is kept; the same command goes on from here.")
+        return 130
+    except OSError as error:
+        console.print(
+            f"Stopped, for a file could not be read or written: {error}\n"
+            "What is done is kept; once that is mended, the same command goes on from here.",
+            markup=False,
+        )
+        return 1
+    print_ledger(console, failures, options)
+    return 1 if failures else status
+
+
+def render(
+    console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
+) -> int:
+    """Write tables and figures from the records, and say where they are.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    tables : sequence of TablePlan
+    store : RecordStore
+    options : argparse.Namespace
+
+    Returns
+    -------
+    status : int
+        1 where a figure could not be made, else 0.
+    """
+    from experiments.figures import moons_figure
+    from experiments.render import compare_with_committed, render_provenance, render_table
+    from experiments.threads import limit_threads
+
+    limit_threads()
+    status = 0
     written = [p for t in tables for p in render_table(t, store, options.results / "tables")]
     if not options.table:
         # Of all tables together: a part of them would leave out the others' cells.
         written.append(render_provenance(tables, store, options.results / "tables"))
     if any(table.dataset == "moons" for table in tables):
+        overrides = tables[0].overrides
         cell = cell_from_config(
             compose_config(("dataset=moons", "dataset.angle=40", "method=krda", *overrides))
         )
-        written += moons_figure(cell, options.results / "figures", compute=not options.render)
+        try:
+            written += moons_figure(cell, options.results / "figures", compute=not options.render)
+        except (ArithmeticError, RuntimeError, ValueError) as error:
+            # The ledger of the cells must still be told.
+            console.print(f"The figure of moons could not be made: {error}", markup=False)
+            status = 1
     for path in written:
-        console.print(f"wrote {path}")
+        console.print(f"wrote {path}", markup=False)
     if not options.render and options.protocol == "paper":
         compare_with_committed(console, tables, store, RecordStore(COMMITTED / "records"))
-    print_ledger(console, failed, options)
-    return 1 if failed else 0
+    return status
 
 
 def run_tables(
     console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
-) -> list[tuple[Cell, str]]:
-    """Run the cells that are not done, in parallel, and return those that failed.
+) -> list[Failure]:
+    """Run the cells that are not done, in parallel, and return what failed.
 
     Parameters
     ----------
@@ -153,129 +199,188 @@ def run_tables(
 
     Returns
     -------
-    failed : list of (Cell, error)
+    failures : list of Failure
     """
+    from experiments.estimates import Estimates
+    from experiments.runner import Run
+
+    store.sweep()
     cells = [
         cell
         for table in tables
         for (_, method), cell in table.cells.items()
         if options.method is None or method in options.method
     ]
-    states = [cell_state(cell, store) for cell in cells]
-    todo: list[tuple[Cell, Record | None]] = []
-    for cell, found in zip(cells, states, strict=True):
-        if found.reason:
-            console.print(f"[yellow]{found.reason}[/yellow]: computed again")
-        if found.state != "done":
-            todo.append((cell, found.record if found.state == "failed" else None))
-    times = repetition_seconds([store, RecordStore(COMMITTED / "records")])
-    estimates = {cell.label: estimate_seconds(cell, times) for cell, _ in todo}
-    # Long cells first, so that none of them is left alone at the end; unknown ones before all.
-    todo.sort(key=lambda job: -(estimates[job[0].label] or float("inf")))
-    minutes = sum(seconds or 0.0 for seconds in estimates.values()) / 60 / options.jobs
-    about = f", about {max(minutes, 0.1):.1f} minutes" if minutes else ""
-    console.print(
-        f"{len(cells)} cells: {len(cells) - len(todo)} done already, {len(todo)} to run on "
-        f"{min(options.jobs, max(len(todo), 1))} processes{about}"
+    run = Run(
+        cells,
+        store,
+        Estimates([store, RecordStore(COMMITTED / "records")]),
+        n_workers=options.jobs,
+        timeout_seconds=options.timeout,
     )
-    failed: list[tuple[Cell, str]] = []
+    for damaged in run.damaged:
+        console.print(f"{damaged}: computed again", markup=False)
+    left = run.seconds_left()
+    about = f", {_duration(left)}" if left else ""
+    console.print(
+        f"{run.n_cells} cells: {run.n_before} done already, {run.n_to_run} to run on "
+        f"{min(options.jobs, max(run.n_to_run, 1))} processes{about}"
+    )
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[told]}"),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
         console=console,
-        # Where nobody looks, a bar is noise.
+        # Where nobody looks, a bar is noise; a line now and then says what is to be said.
         disable=not console.is_terminal,
     )
-    running: set[str] = set()
+    spoken = time.monotonic()
     with progress:
-        bar = progress.add_task("cells", total=len(todo))
-        events = run_jobs(run_job, todo, n_workers=options.jobs, timeout_seconds=options.timeout)
-        for event in events:
-            cell = event.job[0]
-            if event.kind == "started":
-                running.add(cell.label)
-            else:
-                running.discard(cell.label)
-                record = event.result
-                if record is None:
-                    status = "timeout" if event.kind == "timeout" else "failed"
-                    record = lost_record(cell, status, event.error or "unknown")
-                store.write(record)
-                progress.advance(bar)
-                for outcome in record.unfinished:
-                    failed.append((cell, f"repetition {outcome.repetition}: {outcome.error}"))
-            progress.update(bar, description=", ".join(sorted(running)) or "cells")
-    return failed
+        bar = progress.add_task("cells", total=run.n_to_run, told=describe(run))
+        shown = 0.0
+        for _ in run.go():
+            now = time.monotonic()
+            if console.is_terminal and now - shown >= 0.2:
+                names = ", ".join(run.running) or "cells"
+                progress.update(bar, completed=run.n_done + run.n_failed,
+                                description=escape(names), told=describe(run))  # fmt: skip
+                shown = now
+            if not console.is_terminal and now - spoken >= PLAIN_SECONDS:
+                console.print(f"{time.strftime('%H:%M:%S')} {describe(run)}", markup=False)
+                spoken = now
+        progress.update(bar, completed=run.n_done + run.n_failed, told=describe(run))
+    if run.n_to_run:
+        console.print(describe(run))
+    return run.failures
 
 
-def run_job(job: tuple[Cell, Record | None]) -> Record:
-    """Run one cell in a worker process."""
-    cell, previous = job
-    return run_cell(cell, previous)
-
-
-def repetition_seconds(stores: Sequence[RecordStore]) -> dict[tuple[str, str, str], float]:
-    """Mean seconds of a repetition in stored records.
+def describe(run: Run) -> str:
+    """Say in a line how far a run is.
 
     Parameters
     ----------
-    stores : sequence of RecordStore
+    run : Run
 
     Returns
     -------
-    seconds : dict
-        By data set, method and protocol.
+    line : str
     """
-    times: dict[tuple[str, str, str], list[float]] = {}
-    for store in stores:
-        for record in store.scan():
-            key = (record.dataset, record.method, sha256_of(record.config["protocol"]))
-            for outcome in record.outcomes:
-                if outcome.fit_seconds is not None and outcome.predict_seconds is not None:
-                    times.setdefault(key, []).append(outcome.fit_seconds + outcome.predict_seconds)
-    return {key: sum(values) / len(values) for key, values in times.items()}
+    told = [f"{run.n_done} of {run.n_to_run} cells done", f"{run.n_failed} failed"]
+    if run.running:
+        told.append(f"{len(run.running)} running")
+    if run.n_elsewhere:
+        told.append(f"{run.n_elsewhere} left to another run")
+    left = run.seconds_left()
+    if left:
+        told.append(f"{_duration(left)} left")
+    return ", ".join(told)
 
 
-def estimate_seconds(cell: Cell, times: dict[tuple[str, str, str], float]) -> float | None:
-    """Estimate a cell's seconds; None where no record tells."""
-    protocol = cell.config["protocol"]
-    one = times.get((cell.dataset, cell.method, sha256_of(protocol)))
-    return None if one is None else one * int(protocol["n_repetitions"])
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes"
 
 
 def show_status(console: Console, tables: Sequence[TablePlan], store: RecordStore) -> None:
-    """Print for each table how many cells are done, failed, stale, damaged and missing."""
+    """Print for each table how many cells are in which state, then the files that are not right.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    tables : sequence of TablePlan
+    store : RecordStore
+    """
+    scan = store.scan()
+    wanted: set[Path] = set()
     for table in tables:
-        counts = Counter(cell_state(cell, store).state for cell in table.cells.values())
+        counts: Counter[str] = Counter()
+        reasons: Counter[str] = Counter()
+        for cell in table.cells.values():
+            found = cell_state(cell, store, read=scan.at, data_sha256=Cell.remembered_data_sha256)
+            counts[found.state] += 1
+            wanted.add(store.path(cell.dataset, cell.task, cell.method, cell.config_sha256))
+            if found.state == "unavailable":
+                reasons[str(found.reason)] += 1
         told = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
         console.print(f"{table.name}: {len(table.cells)} cells: {told}")
+        for reason, n in reasons.items():
+            console.print(f"  {n} of unavailable data: {reason}", markup=False)
+    for damage in scan.damaged:
+        console.print(f"damaged: {damage.path}: {damage.reason}", markup=False)
+    for path in scan.foreign:
+        console.print(f"foreign: {path}: no record, and none is read from it", markup=False)
+    others = sum(store.path_of(record) not in wanted for record in scan)
+    if others:
+        console.print(f"{others} records of other cells than these tables have")
 
 
 def print_ledger(
-    console: Console, failed: Sequence[tuple[Cell, str]], options: argparse.Namespace
+    console: Console, failures: Sequence[Failure], options: argparse.Namespace
 ) -> None:
-    """Print every failure with the command that runs just its cell again."""
-    if not failed:
+    """Print every failure with the command that runs just its cell again.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    failures : sequence of Failure
+    options : argparse.Namespace
+    """
+    if not failures:
         return
-    console.print(f"\n{len(failed)} repetitions failed:")
-    for cell, error in failed:
-        console.print(f"  {cell.label}, {error}", markup=False)
-        command = [
-            "python",
-            "-m",
-            "experiments.run",
-            f"dataset={cell.dataset}",
-            f"dataset.task={cell.task}",
-            f"method={cell.method}",
-            f"runtime.results={options.results}",
-        ]
-        if options.protocol != "paper":
-            command.append(f"protocol={options.protocol}")
-        console.print(f"    {shlex.join(command)}", markup=False)
+    by_cell: dict[str, list[Failure]] = {}
+    for failure in failures:
+        by_cell.setdefault(failure.cell.label, []).append(failure)
+    n = sum(failure.repetition is not None for failure in failures)
+    console.print(f"\n{len(by_cell)} cells failed, {n} repetitions failed:")
+    for label, found in by_cell.items():
+        for failure in found:
+            which = "" if failure.repetition is None else f", repetition {failure.repetition}"
+            kind = "" if failure.status == "failed" else f"{failure.status}: "
+            console.print(f"  {label}{which}: {kind}{failure.error}", markup=False)
+        command = rerun_command(found[0].cell, options.results, options.protocol)
+        console.print(f"    {command}", markup=False)
+
+
+def rerun_command(cell: Cell, results: Path, protocol: str, overrides: Sequence[str] = ()) -> str:
+    """Command that runs just one cell.
+
+    Parameters
+    ----------
+    cell : Cell
+    results : Path
+        Directory that holds ``records``.
+    protocol : str
+        Config name.
+    overrides : sequence of str
+        Of the config, in Hydra's grammar.
+
+    Returns
+    -------
+    command : str
+        For a shell.
+    """
+    command = [
+        "python",
+        "-m",
+        "experiments.run",
+        f"dataset={cell.dataset}",
+        f"dataset.task={cell.task}",
+        f"method={cell.method}",
+        f"runtime.results={results}",
+    ]
+    if protocol != "paper":
+        command.append(f"protocol={protocol}")
+    command += overrides
+    return shlex.join(command)
+
+
+def _terminate(number: int, frame: object) -> None:
+    """Take SIGTERM, as schedulers send it before they kill, for Ctrl-C."""
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(main())

@@ -13,14 +13,22 @@ _VARIABLES = (
 )
 
 
+def set_thread_variables() -> None:
+    """Ask for one thread in each numerical library that is loaded from now on.
+
+    It loads none itself, for commands that may not need any.
+    """
+    for variable in _VARIABLES:
+        os.environ[variable] = "1"
+
+
 def limit_threads() -> None:
     """Limit the numerical libraries of this process, and of those it starts, to one thread each.
 
     The variables are read when a library is loaded, so call this before importing any; torch is
     limited in any case.
     """
-    for variable in _VARIABLES:
-        os.environ[variable] = "1"
+    set_thread_variables()
     import torch
 
     torch.set_num_threads(1)

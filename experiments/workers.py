@@ -1,18 +1,20 @@
-"""Cells in parallel, one a process, so that nothing a cell does can end the run.
+"""Jobs in parallel, one a process, so that nothing a job does can end the run.
 
-Each worker is a fresh process that runs one cell after another, with one numerical thread. A
-worker that dies (out of memory, a crash in compiled code) or exceeds the time limit loses its cell
-and nothing else: the cell is reported as lost, and a new worker takes the place.
+Each worker is a fresh process that runs one job after another, with one numerical thread. A worker
+that dies (out of memory, a crash in compiled code) or exceeds the time limit loses its job and
+nothing else: the job is reported as lost, and a new worker takes the place. Workers end by
+themselves when the process that started them is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
+import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -23,6 +25,11 @@ from experiments.threads import limit_threads
 J = TypeVar("J")
 R = TypeVar("R")
 
+Report = Callable[[Any], None]
+"""What a job calls with news of itself, which come out as events of kind 'progress'."""
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+
 
 @dataclass(frozen=True)
 class Event(Generic[J, R]):
@@ -30,18 +37,19 @@ class Event(Generic[J, R]):
 
     Attributes
     ----------
-    kind : {"started", "done", "failed", "timeout"}
-        "failed" covers an exception and a worker's death.
-    job : J
+    kind : {"started", "progress", "done", "failed", "timeout", "tick"}
+        "failed" covers an exception and a worker's death. "tick" is of no job: time has passed.
+    job : J or None
+        None for a tick alone.
     result : R or None
-        Given where kind is "done".
+        Given where kind is "done"; where it is "progress", what the job reported.
     error : str or None
         Given where kind is "failed" or "timeout".
     """
 
     kind: str
-    job: J
-    result: R | None = None
+    job: J | None = None
+    result: R | Any | None = None
     error: str | None = None
 
 
@@ -50,101 +58,161 @@ class _Worker(Generic[J]):
     process: BaseProcess
     connection: Connection
     job: J | None = None
+    limit: float | None = None
     deadline: float | None = None
 
+    def restart_clock(self) -> None:
+        """Count the time limit from now."""
+        self.deadline = None if self.limit is None else time.monotonic() + self.limit
 
-def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
+
+def _serve(
+    connection: Connection,
+    function: Callable[[Any, Report], Any],
+    prepare: Callable[[], object] | None,
+) -> None:
     """Run jobs until the parent closes the connection; the body of a worker process."""
     # Ctrl-C reaches the whole process group; the parent decides what becomes of the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     limit_threads()
+    if prepare is not None:
+        prepare()
+
+    def report(news: Any) -> None:
+        connection.send(("progress", news))
+
     while True:
         try:
             job = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return
         try:
-            answer: tuple[Any, str | None] = (function(job), None)
+            connection.send(("started", None))
+            answer = ("done", function(job, report))
+        except BrokenPipeError:
+            return
         except Exception as error:
-            answer = (None, f"{type(error).__name__}: {error}")
+            answer = ("failed", f"{type(error).__name__}: {error}")
         try:
             connection.send(answer)
         except BrokenPipeError:
             return
 
 
+def _end_with_parent() -> None:
+    """Wait for the parent's end, then end: nobody is there to take the result."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def run_jobs(
-    function: Callable[[J], R],
-    jobs: Sequence[J],
+    function: Callable[[J, Report], R],
+    jobs: Iterable[J | None],
     *,
     n_workers: int,
-    timeout_seconds: float | None = None,
+    prepare: Callable[[], object] | None = None,
+    timeout_seconds: Callable[[J], float | None] | None = None,
+    tick_seconds: float = 1.0,
 ) -> Iterator[Event[J, R]]:
     """Run jobs in worker processes and yield what happens as it happens.
 
     Parameters
     ----------
     function : callable
-        Importable by name, of one job; its result must be picklable.
-    jobs : sequence
-        In the order in which they are to be started.
+        Importable by name, of one job and of a function to report with; its result and its reports
+        must be picklable.
+    jobs : iterable
+        In the order in which they are to be started; asked for the next one when a worker is free.
+        None means that there is nothing to start now, but that there may be later.
     n_workers : int
         Processes at work at once.
-    timeout_seconds : float or None
-        Limit for each job; its worker is killed when it is exceeded.
+    prepare : callable or None
+        Importable by name; a worker calls it before its first job, to load libraries.
+    timeout_seconds : callable or None
+        Limit for a job, or None. The clock starts when the worker starts the job, after it has
+        loaded its libraries, and again with each report; at the end the worker is killed.
+    tick_seconds : float
+        Longest time without an event.
 
     Yields
     ------
     event : Event
-        Each job is started once, and then done, failed or timed out once. Closing the iterator,
-        or an exception in the loop over it, kills the workers.
+        Each job is started once, and then done, failed or timed out once; a worker that dies while
+        it loads loses its job before it was started. Closing the iterator, or an exception in the
+        loop over it, kills the workers.
     """
     context = multiprocessing.get_context("spawn")
-
-    def start() -> _Worker[J]:
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, function), daemon=True)
-        process.start()
-        theirs.close()
-        return _Worker(process, ours)
-
-    waiting = deque(jobs)
+    source = iter(jobs)
+    exhausted = False
     workers: list[_Worker[J]] = []
     try:
-        while waiting or any(worker.job is not None for worker in workers):
+        while not exhausted or any(worker.job is not None for worker in workers):
             # A worker that died between two jobs is replaced before it gets another.
             for worker in [w for w in workers if w.job is None and not w.process.is_alive()]:
-                _kill(worker)
+                _kill([worker])
                 workers.remove(worker)
-            while waiting and len(workers) < n_workers:
-                workers.append(start())
-            for worker in workers:
-                if worker.job is None and waiting:
-                    worker.job = waiting.popleft()
-                    worker.deadline = (
-                        None if timeout_seconds is None else time.monotonic() + timeout_seconds
-                    )
-                    with contextlib.suppress(OSError):  # A dead worker is noticed below.
-                        worker.connection.send(worker.job)
-                    yield Event("started", worker.job)
+            while not exhausted and sum(worker.job is not None for worker in workers) < n_workers:
+                try:
+                    job = next(source)
+                except StopIteration:
+                    exhausted = True
+                    break
+                if job is None:
+                    break
+                idle = next((worker for worker in workers if worker.job is None), None)
+                if idle is None:
+                    idle = _start(context, function, prepare)
+                    workers.append(idle)
+                idle.job, idle.deadline = job, None
+                idle.limit = None if timeout_seconds is None else timeout_seconds(job)
+                with contextlib.suppress(OSError):  # A dead worker is noticed below.
+                    idle.connection.send(job)
             busy = [worker for worker in workers if worker.job is not None]
-            deadlines = [w.deadline for w in busy if w.deadline is not None]
+            if not busy and exhausted:
+                return
+            deadlines = [w.deadline - time.monotonic() for w in busy if w.deadline is not None]
             ready = wait(
-                [worker.connection for worker in busy],
-                None if not deadlines else max(0.0, min(deadlines) - time.monotonic()),
+                [worker.connection for worker in busy], max(0.0, min([tick_seconds, *deadlines]))
             )
+            happened = False
             for worker in busy:
                 event = _event(worker, worker.connection in ready)
                 if event is None:
                     continue
-                worker.job = None
-                if event.kind == "timeout" or not worker.process.is_alive():
-                    _kill(worker)
-                    workers.remove(worker)
+                happened = True
+                if event.kind in ("started", "progress"):
+                    worker.restart_clock()
+                else:
+                    worker.job = None
+                    if event.kind == "timeout" or not worker.process.is_alive():
+                        _kill([worker])
+                        workers.remove(worker)
                 yield event
+            if not happened:
+                yield Event("tick")
     finally:
-        for worker in workers:
-            _kill(worker)
+        _kill(workers)
+
+
+def _start(
+    context: Any,
+    function: Callable[[J, Report], Any],
+    prepare: Callable[[], object] | None,
+) -> _Worker[J]:
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, function, prepare), daemon=True)
+    # A child inherits what is blocked. Else Ctrl-C, or the SIGTERM that a scheduler sends to the
+    # whole group, would end it before the parent has put away what is done.
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+    theirs.close()
+    return _Worker(process, ours)
 
 
 def _event(worker: _Worker[J], ready: bool) -> Event[J, Any] | None:
@@ -153,15 +221,15 @@ def _event(worker: _Worker[J], ready: bool) -> Event[J, Any] | None:
     assert job is not None
     if ready:
         try:
-            result, error = worker.connection.recv()
+            kind, content = worker.connection.recv()
         except (EOFError, OSError):
             worker.process.join(timeout=5)
             return Event("failed", job, error=_death(worker.process.exitcode))
-        if error is not None:
-            return Event("failed", job, error=error)
-        return Event("done", job, result=result)
+        if kind == "failed":
+            return Event("failed", job, error=content)
+        return Event(kind, job, result=content)
     if worker.deadline is not None and time.monotonic() >= worker.deadline:
-        return Event("timeout", job, error="the time limit was exceeded and the worker killed")
+        return Event("timeout", job, error=f"the time limit of {worker.limit:g} s was exceeded")
     return None
 
 
@@ -173,7 +241,9 @@ def _death(exitcode: int | None) -> str:
     return f"the worker process ended with exit code {exitcode}"
 
 
-def _kill(worker: _Worker[Any]) -> None:
-    worker.connection.close()
-    worker.process.kill()
-    worker.process.join(timeout=5)
+def _kill(workers: list[_Worker[J]]) -> None:
+    for worker in workers:
+        worker.connection.close()
+        worker.process.kill()
+    for worker in workers:
+        worker.process.join(timeout=5)

@@ -1,4 +1,15 @@
+import atexit
+import os
+import shutil
+import tempfile
+
 from experiments.threads import limit_threads
 
 # Before any numerical library is loaded: results and times are those of one thread.
 limit_threads()
+
+# What processes remember between them stays out of the user's cache folder, and starts empty.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _memo = tempfile.mkdtemp(prefix="krda-memo-")
+    os.environ["KRDA_MEMO_DIR"] = _memo
+    atexit.register(shutil.rmtree, _memo, ignore_errors=True)

@@ -20,3 +20,21 @@ def without_times(record):
         record.data_sha256,
         [(o.repetition, o.seed, o.status, o.accuracy, o.error) for o in record.outcomes],
     )
+
+
+def odd_cell(directory, name, plan=("ok",), repetitions=3):
+    """A cell whose classifier does as the plan says; ``directory/name`` counts its fits."""
+    log = directory / name
+    words = ",".join(str(word) for word in plan)
+    return make_cell(
+        f"dataset.task={name}",
+        f"protocol.n_repetitions={repetitions}",
+        "classifier._target_=odd_classifiers.Odd",
+        f"+classifier.log={log}",
+        f"+classifier.plan=[{words}]",
+    )
+
+
+def n_fits(directory, name):
+    log = directory / name
+    return len(log.read_text().splitlines()) if log.exists() else 0

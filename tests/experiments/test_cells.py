@@ -1,11 +1,17 @@
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
+import threadpoolctl
 from cell_factory import make_cell, without_times
 
 from experiments import cells
-from experiments.cells import Cell, cell_state, lost_record, run_cell
+from experiments.cells import Cell, cell_state, kept_outcomes, lost_record, record_of, run_cell
+from experiments.datasets.amazon import DEFAULT_PATH
+from experiments.protocol import Measurement
+from experiments.provenance import environment
 from experiments.records import RecordStore, dumps
 from krda.training import DivergenceError
 
@@ -78,6 +84,130 @@ def test_finished_repetitions_of_a_failed_record_are_taken_over(monkeypatch):
     assert second.complete
     for r in (0, 2, 3):
         assert second.outcomes[r] == first.outcomes[r], "times included: it was not run again"
+
+
+def test_a_checkpoint_after_each_repetition_is_continued_and_not_taken_for_a_result(tmp_path):
+    store, cell = RecordStore(tmp_path), make_cell("protocol.n_repetitions=3")
+    seen = []
+
+    def stop_at_the_second(record):
+        seen.append(record)
+        store.write(record)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_cell(cell, checkpoint=stop_at_the_second)
+    assert [[o.status for o in record.outcomes] for record in seen] == [
+        ["done", "pending", "pending"], ["done", "done", "pending"]
+    ]  # fmt: skip
+    found = cell_state(cell, store)
+    assert (found.state, found.record.complete) == ("interrupted", False)
+    assert found.resumable == seen[1]
+    ended = run_cell(cell, found.resumable)
+    assert ended.outcomes[:2] == seen[1].outcomes[:2], "times included: they were not run again"
+    assert without_times(ended) == without_times(run_cell(cell))
+
+
+class Predicting:
+    """A method that predicts what it is told to."""
+
+    def __init__(self, predictions):
+        self.predictions = predictions
+
+    def fit(self, Xs, ys, Xt):
+        return self
+
+    def predict(self, X):
+        return self.predictions(X)
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [
+        lambda X: np.where(np.arange(len(X)) == 3, np.nan, 0.0),
+        lambda X: np.where(np.arange(len(X)) == 3, np.inf, 0.0),
+        lambda X: np.array([float("nan"), *[0] * (len(X) - 1)], dtype=object),
+    ],
+)
+def test_a_prediction_that_is_nan_or_infinite_fails_the_repetition(predictions, monkeypatch):
+    monkeypatch.setattr(Cell, "make_method", lambda self, seed: Predicting(predictions))
+    record = run_cell(make_cell())
+    assert {o.status for o in record.outcomes} == {"diverged"}
+    assert "NaN or infinity for 1 of" in record.outcomes[0].error
+    assert record.accuracies == ()
+
+
+def test_an_accuracy_that_is_nan_fails_the_repetition(monkeypatch):
+    monkeypatch.setattr(
+        "experiments.protocol.measure", lambda *arguments: Measurement(float("nan"), 0.1, 0.1)
+    )
+    record = run_cell(make_cell())
+    assert {o.status for o in record.outcomes} == {"failed"}
+    assert "accuracy must be" in record.outcomes[0].error
+
+
+def test_a_repetition_that_was_kept_keeps_its_own_environment(monkeypatch):
+    cell = failing_cell(monkeypatch, {1: ValueError("once")})
+    monkeypatch.setattr("experiments.provenance.environment", lambda: {"git_revision": "old"})
+    first = run_cell(cell)
+    assert all(o.environment is None for o in first.outcomes)
+    monkeypatch.setattr("experiments.provenance.environment", lambda: {"git_revision": "new"})
+    second = run_cell(cell, first)
+    assert second.environment["git_revision"] == "new"
+    assert [e["git_revision"] for e in second.environments] == ["old", "new", "old", "old"]
+    third = record_of(cell, cell.data_sha256(), kept_outcomes(second))
+    assert [e["git_revision"] for e in third.environments] == ["old", "new", "old", "old"]
+
+
+def test_threads_are_measured_and_not_assumed():
+    with threadpoolctl.threadpool_limits(2):
+        assert environment()["threads"] == 2
+    assert environment()["threads"] == 1
+
+
+def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):
+    cell = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
+    assert cell_state(cell, RecordStore(tmp_path)).state == "missing"
+    store, good = RecordStore(tmp_path), make_cell()
+    store.write(run_cell(good))
+    lost = make_cell()
+
+    def no_data(cell):
+        raise FileNotFoundError("no such file")
+
+    found = cell_state(lost, store, data_sha256=no_data)
+    assert found.state == "unavailable"
+    assert "no such file" in found.reason
+
+
+def test_the_remembered_checksum_is_that_of_the_data_and_follows_named_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("KRDA_MEMO_DIR", str(tmp_path / "memo"))
+    file = tmp_path / "encodings.npz"
+    shutil.copy(DEFAULT_PATH, file)
+
+    def remembered():
+        cells._remembered_data_sha256.cache_clear()
+        cells._data_sha256.cache_clear()
+        cells._task.cache_clear()
+        cell = make_cell(f"dataset.data.path={file}", dataset="amazon")
+        return cell.remembered_data_sha256()
+
+    first = remembered()
+    assert first == make_cell(dataset="amazon").data_sha256()
+    monkeypatch.setattr(cells, "_data_sha256", Unwanted())
+    assert remembered() == first, "without loading anything"
+    os.utime(file, (1, 1))
+    with pytest.raises(AssertionError, match="loaded"):
+        remembered()
+
+
+class Unwanted:
+    def __call__(self, *arguments):
+        raise AssertionError("data were loaded")
+
+    def cache_clear(self):
+        pass
 
 
 def test_the_state_of_a_cell_follows_its_record(tmp_path, monkeypatch):

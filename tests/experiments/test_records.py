@@ -39,6 +39,10 @@ def failed(repetition: int, error: str = "RuntimeError: no convergence") -> Outc
     return Outcome(repetition, 10 + repetition, "failed", None, 0.5, None, error)
 
 
+def pending(repetition: int) -> Outcome:
+    return Outcome(repetition, 10 + repetition, "pending", None, None, None, "not run yet")
+
+
 def make_record(**changes: object) -> Record:
     config = changes.pop("config", {"method": {"name": "krda", "steps": 400, "lr": 0.01}})
     digest = changes.pop("config_sha256", None)
@@ -85,9 +89,11 @@ def outcome_lists(draw: st.DrawFn) -> tuple[Outcome, ...]:
             numbers = draw(st.tuples(st.floats(0, 1), st.floats(0, 1e6), st.floats(0, 1e6)))
             outcomes.append(Outcome(repetition, seed, "done", *numbers, None))
         else:
-            status = draw(st.sampled_from(["failed", "diverged", "timeout"]))
+            status = draw(st.sampled_from(["failed", "diverged", "timeout", "pending"]))
             times = draw(st.tuples(seconds, seconds))
             outcomes.append(Outcome(repetition, seed, status, None, *times, draw(errors)))
+    own = st.none() | st.dictionaries(st.text(), json_values, max_size=2)
+    outcomes = [dataclasses.replace(o, environment=draw(own)) for o in outcomes]
     return tuple(draw(st.permutations(outcomes)))
 
 
@@ -139,6 +145,17 @@ class TestRoundTrip:
         assert checksum == sha256_of(content)
         assert text == json.dumps(content | {"sha256": checksum}, sort_keys=True, indent=1) + "\n"
 
+    def test_an_environment_of_its_own_is_kept_and_costs_no_key_elsewhere(
+        self, store: RecordStore
+    ) -> None:
+        own = dataclasses.replace(done(0), environment={"cpu": "old"})
+        record = make_record(outcomes=(own, done(1)), environment={"cpu": "new"})
+        path = store.write(record)
+        assert store.read(path) == record
+        assert record.environments == ({"cpu": "old"}, {"cpu": "new"})
+        outcomes = json.loads(path.read_text("ascii"))["outcomes"]
+        assert [("environment" in outcome) for outcome in outcomes] == [True, False]
+
     def test_outcomes_are_kept_in_the_order_of_repetitions(self) -> None:
         outcomes = (done(2), done(0), failed(1))
         assert [o.repetition for o in make_record(outcomes=outcomes).outcomes] == [0, 1, 2]
@@ -177,6 +194,26 @@ class TestSuperseding:
         assert store.write(make_record(outcomes=(failed(0),))) == path
         assert store.read(path) == complete
 
+    def test_record_under_way_gives_way_to_one_that_is_further_and_to_no_other(
+        self, store: RecordStore
+    ) -> None:
+        first = make_record(outcomes=(done(0), pending(1), pending(2)))
+        second = make_record(outcomes=(done(0), done(1), pending(2)))
+        store.write(first)
+        store.write(second)
+        assert list(store.scan()) == [second]
+        store.write(first)
+        assert list(store.scan()) == [second]
+
+    def test_directory_in_its_place_is_moved_aside_and_kept(self, store: RecordStore) -> None:
+        path = store.path_of(make_record())
+        path.mkdir(parents=True)
+        (path / "something").write_text("x")
+        store.write(make_record())
+        assert store.read(path) == make_record()
+        (aside,) = store.scan().foreign
+        assert (aside / "something").read_text() == "x"
+
     def test_failed_record_gives_way_to_a_complete_one(self, store: RecordStore) -> None:
         store.write(make_record(outcomes=(failed(0),)))
         store.write(make_record())
@@ -191,6 +228,13 @@ class TestSuperseding:
 
 
 class TestComplete:
+    def test_one_pending_is_not_complete_and_no_failure(self) -> None:
+        record = make_record(outcomes=(done(0), failed(1), pending(2)))
+        assert record.pending
+        assert not record.complete
+        assert record.failures == (failed(1),)
+        assert record.unfinished == (failed(1), pending(2))
+
     def test_all_done(self) -> None:
         assert make_record().complete
 
@@ -211,6 +255,8 @@ INVALID_OUTCOMES = {
     "accuracy a bool": {"accuracy": True},
     "accuracy a text": {"accuracy": "0.5"},
     "accuracy a huge integer": {"accuracy": 10**400},
+    "environment no dict": {"environment": ["cpu"]},
+    "NaN in the environment": {"environment": {"a": math.nan}},
     "accuracy though failed": {"status": "failed", "error": "x"},
     "failed without an error": {"status": "failed", "accuracy": None},
     "failed with a blank error": {"status": "failed", "accuracy": None, "error": " "},
@@ -320,6 +366,7 @@ DAMAGE: dict[str, tuple[bytes, str]] = {
     "outcomes no list": (resigned(make_record(), outcomes={}), "outcomes must be"),
     "outcome no object": (resigned(make_record(), outcomes=[1]), "outcomes must be"),
     "no outcome": (resigned(make_record(), outcomes=[]), "outcomes must be"),
+    "environment written though none": (edited_outcome(environment=None), "canonical"),
     "unknown key in an outcome": (edited_outcome(note="x"), "unknown"),
     "accuracy in percent": (edited_outcome(accuracy=74.0), "accuracy must be"),
     "accuracy gone": (edited_outcome(accuracy=None), "accuracy must be"),

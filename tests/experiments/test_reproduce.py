@@ -1,4 +1,8 @@
 import os
+import random
+import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,6 +76,54 @@ def test_a_killed_run_loses_nothing_finished_and_ends_like_an_undisturbed_one(cl
     assert contents(tmp_path) == contents(clean_run)
 
 
+@pytest.mark.slow
+def test_twenty_kills_at_random_moments_end_with_the_records_of_a_clean_run(clean_run, tmp_path):
+    command = [sys.executable, "-m", "experiments.reproduce", *SMALL]
+    begin = time.monotonic()
+    trial = [*command, "--results", str(tmp_path / "trial")]
+    assert subprocess.run(trial, cwd=ROOT, capture_output=True).returncode == 0
+    length = time.monotonic() - begin
+    results = tmp_path / "killed"
+    command += ["--results", str(results)]
+    dice, clean, finished, seen = random.Random(20), contents(clean_run), {}, set()
+    for _ in range(20):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        time.sleep(dice.uniform(0.2, 1.0) * length)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kept = contents(results)  # Nothing is damaged, whatever the moment.
+        assert finished.items() <= kept.items()
+        seen.add(len(kept))
+        # Of a cell under way, the next kill may find more.
+        finished = {key: value for key, value in kept.items() if value == clean[key]}
+    assert len(seen) > 1, "some kills fell into the middle of the work"
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=300).returncode == 0
+    assert contents(results) == clean
+    for path in (clean_run / "tables").iterdir():
+        assert (results / "tables" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_disk_that_takes_no_more_ends_the_run_with_a_clear_error(clean_run, tmp_path):
+    command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(tmp_path)]
+    # Claims are smaller than that, records are larger.
+    limit = 1000
+    assert min(p.stat().st_size for p in clean_run.rglob("*.json")) > limit
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 1
+    assert "File too large" in done.stdout
+    assert "What is done is kept" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
 def test_a_damaged_record_is_named_and_computed_again(clean_run, tmp_path, capsys):
     options = [*SMALL[:-2], "--results", str(tmp_path), "--jobs", "1"]
     assert reproduce.main(options) == 0
@@ -115,13 +167,65 @@ def test_status_counts_what_is_there_and_runs_nothing(clean_run, tmp_path, capsy
     assert not (tmp_path / "nothing").exists()
 
 
-def test_ctrl_c_ends_with_what_is_done_kept(tmp_path):
+def test_status_names_what_is_wrong_and_what_is_interrupted(clean_run, tmp_path, capsys):
+    shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
+    store = RecordStore(tmp_path / "records")
+    cut, left = sorted((tmp_path / "records/moons/40").glob("*.json"))[:2]
+    cut.write_bytes(cut.read_bytes()[:-1])
+    record = store.read(left)
+    pending = replace(record.outcomes[1], status="pending", accuracy=None, fit_seconds=None,
+                      predict_seconds=None, error="not run yet")  # fmt: skip
+    left.unlink()
+    store.write(replace(record, outcomes=(record.outcomes[0], pending)))
+    (tmp_path / "records" / "copy.json").write_bytes(left.read_bytes())
+    (tmp_path / "records" / "moons" / "notes.txt").write_text("x")
+    old = store.read(next((tmp_path / "records/moons/50").glob("sa-*.json")))
+    store.write(replace(old, identity="ab" * 32))
+    arguments = ["--protocol", "smoke", "--table", "moons", "--results", str(tmp_path)]
+    assert reproduce.main([*arguments, "--status"]) == 0
+    out = capsys.readouterr().out
+    assert "1 damaged, 24 done, 1 interrupted" in out
+    assert "1 stale" in out
+    assert f"damaged: {cut}: not in canonical form" in out
+    assert f"damaged: {tmp_path}/records/copy.json: no record lives here" in out
+    assert f"foreign: {tmp_path}/records/moons/notes.txt" in out
+
+
+def test_status_loads_no_numerical_library_once_it_was_asked_before(tmp_path, clean_run):
+    code = (
+        "import sys; from experiments import reproduce; "
+        f"reproduce.main([*{SMALL[:4]!r}, '--status', '--results', {str(clean_run)!r}]); "
+        "print(sorted({'numpy', 'torch', 'sklearn', 'hydra', 'omegaconf'} & set(sys.modules)))"
+    )
+    outs = [
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        for _ in range(2)
+    ]
+    assert outs[0].stdout.splitlines()[0] == outs[1].stdout.splitlines()[0]
+    assert outs[1].stdout.splitlines()[-1] == "[]"
+
+
+def test_without_a_terminal_a_line_now_and_then_says_how_far_the_run_is(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(reproduce, "PLAIN_SECONDS", 0.0)
+    assert reproduce.main([*SMALL[:-3], "source_only", "--results", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    lines = [line for line in out.splitlines() if " of 9 cells done, 0 failed" in line]
+    assert len(lines) > 2
+    assert re.match(r"\d\d:\d\d:\d\d \d of 9 cells done", lines[0])
+    assert lines[-1] == "9 of 9 cells done, 0 failed"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_a_schedulers_sigterm_end_with_what_is_done_kept(tmp_path, number):
     command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(tmp_path)]
     # Shells start background jobs with SIGINT ignored, and the tests may run in one.
     process = subprocess.Popen(
         command,
         cwd=ROOT,
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -129,8 +233,13 @@ def test_ctrl_c_ends_with_what_is_done_kept(tmp_path):
     while len(list(tmp_path.rglob("*.json"))) < 3:
         assert process.poll() is None
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does
+    else:
+        process.send_signal(number)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "What is done is kept" in out
+    assert "Traceback" not in out
+    assert not list(tmp_path.rglob(".*.claim"))
     assert len(contents(tmp_path)) >= 3

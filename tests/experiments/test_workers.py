@@ -1,15 +1,29 @@
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from experiments.workers import run_jobs
 
 
-def work(job):
+def load_slowly():
+    time.sleep(3)
+
+
+def work(job, report):
     match job:
+        case ("report", steps):
+            for step in range(steps):
+                time.sleep(1.5)
+                report(step)
+        case ("spawn", path):
+            Path(path).write_text(str(os.getpid()))
+            time.sleep(60)
         case ("raise", _):
             raise ValueError("no good")
         case ("die", _):
@@ -29,8 +43,10 @@ def work(job):
 
 def finals(jobs, **options):
     events = list(run_jobs(work, jobs, **options))
-    assert [e.job for e in events if e.kind == "started"] == list(jobs)
-    return {event.job: event for event in events if event.kind != "started"}
+    assert sorted(e.job for e in events if e.kind == "started") == sorted(jobs)
+    ends = [e for e in events if e.kind in ("done", "failed", "timeout")]
+    assert len(ends) == len(jobs)
+    return {event.job: event for event in ends}
 
 
 run = partial(finals, n_workers=2)
@@ -57,10 +73,60 @@ def test_a_job_that_raises_or_kills_its_worker_is_lost_alone(bad, message):
 
 def test_a_job_beyond_the_time_limit_is_ended_and_the_others_go_on():
     start = time.monotonic()
-    results = run([("sleep", 60), ("x", 1), ("x", 2)], timeout_seconds=6)
+    results = run(
+        [("sleep", 60), ("x", 1), ("x", 2)],
+        timeout_seconds=lambda job: 2.0 if job[0] == "sleep" else None,
+    )
     assert time.monotonic() - start < 30
     assert results["sleep", 60].kind == "timeout"
+    assert "time limit of 2 s" in results["sleep", 60].error
     assert results["x", 1].kind == results["x", 2].kind == "done"
+
+
+def test_the_clock_starts_when_the_worker_has_loaded_and_again_with_each_report():
+    # Three seconds of loading and three of work in steps of one and a half, with two allowed.
+    events = list(
+        run_jobs(work, [("report", 2)], n_workers=1, prepare=load_slowly,
+                 timeout_seconds=lambda job: 2.0)
+    )  # fmt: skip
+    assert [(e.kind, e.result) for e in events if e.kind != "tick"] == [
+        ("started", None), ("progress", 0), ("progress", 1), ("done", ("report", 2))
+    ]  # fmt: skip
+
+
+def test_a_source_without_a_job_at_present_is_asked_again():
+    def jobs():
+        yield None
+        yield ("x", 1)
+        yield None
+        yield ("x", 2)
+
+    events = list(run_jobs(work, jobs(), n_workers=1, tick_seconds=0.05))
+    assert [e.result for e in events if e.kind == "done"] == [("x", 1), ("x", 2)]
+    assert any(e.kind == "tick" for e in events)
+
+
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    note = tmp_path / "pid"
+    code = (
+        "from test_workers import work; from experiments.workers import run_jobs\n"
+        f"if __name__ == '__main__': list(run_jobs(work, [('spawn', {str(note)!r})], n_workers=1))"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    here = Path(__file__)
+    path = os.pathsep.join([str(here.parent), str(here.parents[2])])
+    parent = subprocess.Popen([sys.executable, script], env={**os.environ, "PYTHONPATH": path})
+    while not (note.exists() and note.read_text()):
+        assert parent.poll() is None
+        time.sleep(0.02)
+    parent.kill()
+    parent.wait()
+    stat = Path(f"/proc/{note.read_text()}/stat")
+    deadline = time.monotonic() + 10
+    while stat.exists() and ") Z " not in stat.read_text():
+        assert time.monotonic() < deadline, "the worker outlived its parent"
+        time.sleep(0.05)
 
 
 def test_workers_use_one_thread_and_are_used_again():

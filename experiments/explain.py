@@ -1,0 +1,228 @@
+"""Print all that is known of one cell, or run it again and compare.
+
+::
+
+    python -m experiments.explain moons/40 krda
+    python -m experiments.explain moons/40 krda method.n_components=3 --results reproduction
+    python -m experiments.explain amazon/B-D ot --verify
+
+``--verify`` changes no record. The exit status is 1 if it finds a difference, 2 if there is no
+record to explain.
+"""
+
+# The threads of numerical libraries are limited before any is imported.
+# ruff: noqa: E402
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.threads import limit_threads, set_thread_variables
+
+set_thread_variables()
+
+from experiments.cells import Cell, CellState, cell_state, run_cell
+from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.published import STAND_INS, has_published, published
+from experiments.records import Outcome, Record, RecordStore
+from experiments.reproduce import rerun_command
+from experiments.statistics import mean_and_interval
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        None takes those of the process.
+
+    Returns
+    -------
+    status : int
+        The process's exit status.
+    """
+    options = parse_arguments(arguments)
+    dataset, _, task = options.task.partition("/")
+    overrides = (
+        f"dataset={dataset}",
+        f"dataset.task={task}",
+        f"method={options.method}",
+        f"protocol={options.protocol}",
+        *options.overrides,
+    )
+    cell = cell_from_config(compose_config(overrides))
+    store = RecordStore(options.results / "records")
+    found = cell_state(cell, store)
+    path = store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)
+    if found.record is None:
+        print(f"{cell.label}: {found.reason or f'no record at {path}'}", file=sys.stderr)
+        print(f"To run it: {_command(cell, options)}", file=sys.stderr)
+        return 2
+    print("\n".join(explain(found.record, found, path)))
+    print(f"\nThe command that runs just it:\n  {_command(cell, options)}")
+    if not options.verify:
+        return 0
+    limit_threads()
+    print("\nRunning it again ...", flush=True)
+    differences = compare(found.record, run_cell(cell))
+    print(
+        "\n".join(differences) or "Identical: data, code, seeds and accuracies to the last digit."
+    )
+    return 1 if differences else 0
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.explain",
+        description="Print all that is known of one cell, or run it again and compare.",
+    )
+    parser.add_argument("task", metavar="DATASET/TASK", help="such as moons/40 or amazon/B-D")
+    parser.add_argument("method", choices=config_names("method"), metavar="METHOD")
+    parser.add_argument(
+        "overrides", nargs="*", metavar="OVERRIDE", help="of the config, in Hydra's grammar"
+    )
+    parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="directory that holds the records (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--verify", action="store_true", help="run the cell again and say how it differs"
+    )
+    parsed = parser.parse_intermixed_args(arguments)
+    dataset, slash, task = parsed.task.partition("/")
+    if dataset not in config_names("dataset") or not slash or not task:
+        parser.error(
+            f"expected DATASET/TASK with a data set out of {', '.join(config_names('dataset'))}, "
+            f"got {parsed.task!r}"
+        )
+    return parsed
+
+
+def explain(record: Record, found: CellState, path: Path) -> list[str]:
+    """Say all that a record holds.
+
+    Parameters
+    ----------
+    record : Record
+    found : CellState
+        Where the cell stands.
+    path : Path
+        The record's file.
+
+    Returns
+    -------
+    lines : list of str
+    """
+    lines = [f"{record.dataset}/{record.task} {record.method}: {found.state}", f"  {path}", ""]
+    if found.state == "stale":
+        lines[1:1] = ["  of other code, data or library versions than those that are here"]
+    if found.state == "unavailable":
+        lines[1:1] = [f"  its data cannot be loaded, so nothing was compared: {found.reason}"]
+    lines += [_outcome_line(outcome) for outcome in record.outcomes]
+    n = len(record.outcomes)
+    if record.accuracies:
+        mean, half_width, done = mean_and_interval([100 * a for a in record.accuracies])
+        width = "" if half_width is None else f" ± {half_width:.2f} (95 % interval)"
+        lines.append(f"  mean {mean:.2f} %{width}, {done} of {n} repetitions")
+    else:
+        lines.append(f"  no mean: 0 of {n} repetitions are done")
+    lines += [_published_line(record), ""]
+    lines += ["config", *_indented(record.config), ""]
+    environments = [record.environment]
+    environments += [o.environment for o in record.outcomes if o.environment is not None]
+    for number, environment in enumerate(environments):
+        if environment in environments[:number]:
+            continue
+        which = [o.repetition for o, e in zip(record.outcomes, record.environments, strict=True)
+                 if e == environment and o.status != "pending"]  # fmt: skip
+        lines += [f"environment of repetitions {', '.join(map(str, which))}"]
+        lines += [*_indented(environment), ""]
+    lines += [
+        f"identity          {record.identity}",
+        f"config sha256     {record.config_sha256}",
+        f"data sha256       {record.data_sha256}",
+        f"code fingerprint  {record.code_fingerprint}",
+    ]
+    return lines
+
+
+def compare(stored: Record, fresh: Record) -> list[str]:
+    """Say how a record differs from a fresh run of its cell; times and machines are left out.
+
+    Parameters
+    ----------
+    stored, fresh : Record
+
+    Returns
+    -------
+    differences : list of str
+        Empty where there are none.
+    """
+    differences: list[str] = []
+    for name in ("data_sha256", "code_fingerprint", "config_sha256"):
+        if getattr(stored, name) != getattr(fresh, name):
+            differences.append(
+                f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
+            )
+    before, now = (r.environment.get("libraries", {}) for r in (stored, fresh))
+    differences += [
+        f"{library} differs: stored {before.get(library)}, now {now.get(library)}"
+        for library in sorted({*before, *now})
+        if before.get(library) != now.get(library)
+    ]
+    if len(stored.outcomes) != len(fresh.outcomes):
+        differences.append(
+            f"repetitions differ: stored {len(stored.outcomes)}, now {len(fresh.outcomes)}"
+        )
+    numbers = [
+        f"repetition {old.repetition}, {name} differs: "
+        f"stored {getattr(old, name)!r}, now {getattr(new, name)!r}"
+        for old, new in zip(stored.outcomes, fresh.outcomes, strict=False)
+        for name in ("seed", "status", "accuracy")
+        if getattr(old, name) != getattr(new, name)
+    ]
+    if differences and not numbers:
+        numbers = ["Seeds and accuracies of the repetitions are identical nevertheless."]
+    return differences + numbers
+
+
+def _outcome_line(outcome: Outcome) -> str:
+    seed = f"seed {outcome.seed}"
+    if outcome.accuracy is None:
+        return f"  repetition {outcome.repetition}  {outcome.status}: {outcome.error}, {seed}"
+    return (
+        f"  repetition {outcome.repetition}  {100 * outcome.accuracy:.2f} %  "
+        f"({outcome.accuracy!r}), {seed}, fit {outcome.fit_seconds:.3f} s, "
+        f"predict {outcome.predict_seconds:.3f} s"
+    )
+
+
+def _published_line(record: Record) -> str:
+    if not has_published(record.dataset):
+        return "  published: the paper has no such data set"
+    cell = published(record.dataset).get((record.task, record.method))
+    if cell is None:
+        return "  published: the paper has no such cell"
+    other = STAND_INS.get(record.dataset)
+    aside = "" if other is None else f", for {other}, which is other data"
+    return f"  published: {cell.mean:g} ± {cell.ci95:g} %{aside}"
+
+
+def _indented(value: object) -> list[str]:
+    return [f"  {line}" for line in json.dumps(value, indent=2, sort_keys=True).splitlines()]
+
+
+def _command(cell: Cell, options: argparse.Namespace) -> str:
+    return rerun_command(cell, options.results, options.protocol, options.overrides)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

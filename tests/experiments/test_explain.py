@@ -1,0 +1,102 @@
+import re
+from dataclasses import replace
+
+import pytest
+from cell_factory import make_cell
+
+from experiments import explain
+from experiments.cells import run_cell
+from experiments.published import published
+from experiments.records import RecordStore
+
+
+@pytest.fixture
+def results(tmp_path):
+    store = RecordStore(tmp_path / "records")
+    store.write(run_cell(make_cell("dataset.task=40", method="sa")))
+    return tmp_path
+
+
+def arguments(results, *more, method="sa"):
+    return ["moons/40", method, "--protocol", "smoke", "--results", str(results), *more]
+
+
+def change(results, **changes):
+    store = RecordStore(results / "records")
+    (record,) = store.scan()
+    first = replace(record.outcomes[0], **changes)
+    store.write(replace(record, outcomes=(first, *record.outcomes[1:])))
+
+
+def test_a_cell_is_printed_whole(results, capsys):
+    assert explain.main(arguments(results)) == 0
+    out = capsys.readouterr().out
+    (record,) = RecordStore(results / "records").scan()
+    cell = published("moons")["40", "sa"]
+    for outcome in record.outcomes:
+        assert repr(outcome.accuracy) in out
+        assert f"seed {outcome.seed}" in out
+    for text in (record.identity, record.config_sha256, record.data_sha256,
+                 record.code_fingerprint, record.environment["git_revision"],
+                 f"published: {cell.mean:g} ± {cell.ci95:g} %", '"n_components"', '"threads": 1',
+                 "python -m experiments.run dataset=moons dataset.task=40 method=sa",
+                 "protocol=smoke"):  # fmt: skip
+        assert text in out
+    assert re.search(r"mean \d+\.\d\d % ± \d+\.\d\d \(95 % interval\), 2 of 2 repetitions", out)
+
+
+def test_verifying_says_identical_and_changes_nothing(results, capsys):
+    before = {p: p.read_bytes() for p in results.rglob("*.json")}
+    assert explain.main(arguments(results, "--verify")) == 0
+    assert "Identical" in capsys.readouterr().out
+    assert {p: p.read_bytes() for p in results.rglob("*.json")} == before
+
+
+def test_verifying_names_an_accuracy_that_differs(results, capsys):
+    change(results, accuracy=0.123)
+    assert explain.main(arguments(results, "--verify")) == 1
+    assert "repetition 0, accuracy differs: stored 0.123, now" in capsys.readouterr().out
+
+
+def test_verifying_names_other_code_and_says_that_the_numbers_agree(results, capsys):
+    store = RecordStore(results / "records")
+    (record,) = store.scan()
+    store.write(replace(record, code_fingerprint="ab" * 32, identity="cd" * 32))
+    assert explain.main(arguments(results, "--verify")) == 1
+    out = capsys.readouterr().out
+    assert "moons/40 sa: stale" in out
+    assert "code_fingerprint differs" in out
+    assert "accuracies of the repetitions are identical nevertheless" in out
+
+
+def test_a_repetition_that_failed_or_ran_elsewhere_is_told(results, capsys):
+    store = RecordStore(results / "records")
+    (record,) = store.scan()
+    failed = replace(record.outcomes[0], status="failed", accuracy=None, error="no luck",
+                     environment={"cpu": "other"})  # fmt: skip
+    store.path_of(record).unlink()  # else the complete one would stay
+    store.write(replace(record, outcomes=(failed, record.outcomes[1])))
+    assert explain.main(arguments(results)) == 0
+    out = capsys.readouterr().out
+    assert "moons/40 sa: failed" in out
+    assert "failed: no luck" in out
+    assert "environment of repetitions 0\n" in out
+    assert "environment of repetitions 1\n" in out
+
+
+def test_no_record_and_a_damaged_one_are_told_with_the_command(results, capsys):
+    assert explain.main(arguments(results, method="ot")) == 2
+    err = capsys.readouterr().err
+    assert "no record at" in err
+    assert "method=ot" in err
+    (path,) = results.rglob("*.json")
+    path.write_bytes(path.read_bytes()[:100])
+    assert explain.main(arguments(results)) == 2
+    assert "damaged or was cut off" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["moons", "moons/", "mnist/3"])
+def test_a_task_that_is_none_is_refused(task, capsys):
+    with pytest.raises(SystemExit):
+        explain.main([task, "sa"])
+    assert "expected DATASET/TASK" in capsys.readouterr().err

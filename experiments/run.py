@@ -195,9 +195,7 @@ def _measure(cell: Cell, config: DictConfig, note: JobNote) -> JobNote:
     else:
         record, ran = run_or_read(cell, store, force=runtime.force)
     print(describe(record))
-    print(
-        f"  {'written to' if ran else 'read from'} {os.path.relpath(store.path_of(record), cwd)}"
-    )
+    print(f"  {'written to' if ran else 'read from'} {os.path.relpath(store.path_of(record), cwd)}")
     errors = [f"repetition {o.repetition} {o.status}: {o.error}" for o in record.unfinished]
     for error in errors:
         print(f"  {error}", file=sys.stderr)

@@ -8,8 +8,8 @@
     python -m experiments.run --help
 
 A cell that is already complete is read from its record instead of run again, unless
-``runtime.force=true``. A job that fails stops no other; those that failed are listed at the end, and
-the exit status is 1. docs/cluster.md has the launchers.
+``runtime.force=true``. A job that fails stops no other; those that failed are listed at the end,
+and the exit status is 1. docs/cluster.md has the launchers.
 
 Hydra's sweepers are given the mean accuracy or, with ``runtime.objective=held_out_nll``, the mean
 held-out NLL, which needs no target label. A job that failed gives None.
@@ -39,7 +39,7 @@ from experiments.configuration import CONFIG_DIRECTORY, cell_from_config
 from experiments.objectives import check_objective, held_out_nll
 from experiments.records import Record, RecordStore
 from experiments.statistics import mean_and_interval
-from experiments.sweeps import JobNote, first_note, pin_threads, read_notes, write_note
+from experiments.sweeps import JobNote, first_note, is_single, pin_threads, read_notes, write_note
 
 
 class LostCellError(RuntimeError):
@@ -173,7 +173,7 @@ def job(config: DictConfig) -> float | None:
     except Exception as error:
         note = replace(note, state="failed", error=f"{type(error).__name__}: {error}")
         write_note(note)
-        if HydraConfig.get().mode.name == "RUN":
+        if is_single():
             raise
         # A sweep goes on: some launchers and sweepers end it where a job raises.
         print(f"{note.label}: {note.error}", file=sys.stderr)

@@ -5,8 +5,8 @@ what happened. So every job leaves a note in the run's own directory, first that
 how it ended, and the process that was started by hand reads the notes when all is over:
 ``DIRECTORY/.jobs/RUN/NUMBER.json``, with RUN a token that no two runs share.
 
-This module also registers what the configs refer to: ``${run_id:}``, and ``${table_tasks:NAME}`` and
-``${table_methods:NAME}``, a table's cells as Hydra sweeps over them.
+This module also registers what the configs refer to: ``${run_id:}``, and ``${table_tasks:NAME}``
+and ``${table_methods:NAME}``, a table's cells as Hydra sweeps over them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -75,8 +76,8 @@ def write_note(note: JobNote) -> None:
     note : JobNote
     """
     hydra = HydraConfig.get()
-    directory = hydra.run.dir if hydra.mode.name == "RUN" else hydra.sweep.dir
-    path = _notes_directory(Path(hydra.runtime.cwd, directory), hydra.job.env_set.KRDA_RUN)
+    directory = hydra.run.dir if is_single() else hydra.sweep.dir
+    path = _notes_directory(Path(hydra.runtime.cwd, directory), hydra.job.env_set["KRDA_RUN"])
     path.mkdir(parents=True, exist_ok=True)
     temporary = path / f".{note.number}-{secrets.token_hex(4)}"
     temporary.write_text(json.dumps(asdict(note), indent=1) + "\n", encoding="utf-8")
@@ -86,8 +87,12 @@ def write_note(note: JobNote) -> None:
 def first_note() -> JobNote:
     """Begin the note of the job that Hydra runs in this process."""
     hydra = HydraConfig.get()
-    single = hydra.mode.name == "RUN"
-    return JobNote(0 if single else hydra.job.num, tuple(hydra.overrides.task))
+    return JobNote(0 if is_single() else hydra.job.num, tuple(hydra.overrides.task))
+
+
+def is_single() -> bool:
+    """Tell whether Hydra runs one job, as against one of a multirun."""
+    return HydraConfig.get().mode == RunMode.RUN
 
 
 def pin_threads() -> int:

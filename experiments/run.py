@@ -17,10 +17,8 @@ held-out NLL, which needs no target label. A job that failed gives None.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shlex
-import signal
 import sys
 import traceback
 from dataclasses import replace
@@ -36,14 +34,11 @@ limit_threads()
 
 from experiments.cells import Cell, CellState, cell_state, run_cell
 from experiments.configuration import CONFIG_DIRECTORY, cell_from_config
+from experiments.isolation import run_isolated
 from experiments.objectives import check_objective, held_out_nll
 from experiments.records import Record, RecordStore
 from experiments.statistics import mean_and_interval
 from experiments.sweeps import JobNote, first_note, is_single, pin_threads, read_notes, write_note
-
-
-class LostCellError(RuntimeError):
-    """The process of an isolated cell died or exceeded the time limit."""
 
 
 def describe(record: Record) -> str:
@@ -93,59 +88,6 @@ def run_or_read(cell: Cell, store: RecordStore, *, force: bool = False) -> tuple
     return record, True
 
 
-def run_isolated(
-    cell: Cell, store: RecordStore, *, force: bool = False, timeout_seconds: float | None = None
-) -> tuple[Record, bool]:
-    """Do the same in a process of the cell's own, whose death harms nothing else.
-
-    Parameters
-    ----------
-    cell : Cell
-    store : RecordStore
-    force : bool
-        Run it in any case.
-    timeout_seconds : float or None
-        Time limit, the start of the process included.
-
-    Returns
-    -------
-    record : Record
-    ran : bool
-        Whether it was run now.
-
-    Raises
-    ------
-    LostCellError
-        The process died, raised, or was killed at the time limit.
-    """
-    found = CellState("missing") if force else cell_state(cell, store)
-    if found.state == "done" and found.record is not None:
-        return found.record, False
-    process = multiprocessing.get_context("spawn").Process(
-        target=_run_in_child, args=(cell, store.root, force), daemon=True
-    )
-    process.start()
-    try:
-        process.join(timeout_seconds)
-        if process.is_alive():
-            raise LostCellError(f"the time limit of {timeout_seconds:g} s was exceeded")
-    finally:
-        process.kill()
-        process.join()
-    code = process.exitcode
-    if code is not None and code < 0:
-        raise LostCellError(f"the cell's process was ended by {signal.Signals(-code).name}")
-    record = store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
-    if code != 0 or record is None:
-        raise LostCellError(f"the cell's process ended with exit code {code}")
-    return record, True
-
-
-def _run_in_child(cell: Cell, root: Path, force: bool) -> None:
-    pin_threads()
-    run_or_read(cell, RecordStore(root), force=force)
-
-
 def job(config: DictConfig) -> float | None:
     """Run the job of a composed config, print its result and leave a note of it.
 
@@ -188,11 +130,14 @@ def _measure(cell: Cell, config: DictConfig, note: JobNote) -> JobNote:
     """Run or read the cell, for its accuracy."""
     runtime, cwd = config.runtime, hydra.utils.get_original_cwd()
     store = RecordStore(Path(cwd) / runtime.results / "records")
+    record, ran = None, True
     if runtime.isolate or runtime.timeout_seconds is not None:
-        record, ran = run_isolated(
-            cell, store, force=runtime.force, timeout_seconds=runtime.timeout_seconds
-        )
-    else:
+        found = CellState("missing") if runtime.force else cell_state(cell, store)
+        if found.state != "done":
+            record = run_isolated(
+                cell, store, force=runtime.force, timeout_seconds=runtime.timeout_seconds
+            )
+    if record is None:
         record, ran = run_or_read(cell, store, force=runtime.force)
     print(describe(record))
     print(f"  {'written to' if ran else 'read from'} {os.path.relpath(store.path_of(record), cwd)}")

@@ -134,6 +134,8 @@ def _measure(cell: Cell, config: DictConfig, note: JobNote) -> JobNote:
     if runtime.isolate or runtime.timeout_seconds is not None:
         found = CellState("missing") if runtime.force else cell_state(cell, store)
         if found.state != "done":
+            # What it raises says more than a process's exit code.
+            cell.load()
             record = run_isolated(
                 cell, store, force=runtime.force, timeout_seconds=runtime.timeout_seconds
             )

@@ -48,7 +48,7 @@ _PREFIX = 12  # hex digits of config_sha256 in a file's name
 _SUFFIX = ".json"
 _TEMPORARY = ".tmp"
 CLAIM = ".claim"
-"""Ends the name of the hidden file by which a process claims a cell; see experiments.cell_claims."""
+"""Ends the name of the file by which a process claims a cell; see experiments.cell_claims."""
 
 
 class RecordError(Exception):

@@ -41,7 +41,12 @@ from experiments.configuration import cell_from_config, compose_config, config_n
 from experiments.figures import moons_figure
 from experiments.plan import TablePlan, load_table
 from experiments.records import Record, RecordStore, sha256_of
-from experiments.render import compare_with_committed, render_provenance, render_table
+from experiments.render import (
+    compare_with_committed,
+    render_provenance,
+    render_summary,
+    render_table,
+)
 from experiments.workers import run_jobs
 
 COMMITTED = Path("results")
@@ -125,6 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.table:
         # Of all tables together: a part of them would leave out the others' cells.
         written.append(render_provenance(tables, store, options.results / "tables"))
+        written += render_summary(tables, store, options.results)
     if any(table.dataset == "moons" for table in tables):
         cell = cell_from_config(
             compose_config(("dataset=moons", "dataset.angle=40", "method=krda", *overrides))

@@ -35,7 +35,7 @@ def threads_in_use() -> int:
     threads : int
     """
     import torch
-    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_info
 
     return max([torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())])
 

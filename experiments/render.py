@@ -12,45 +12,10 @@ from rich.console import Console
 from experiments.cells import Cell
 from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.records import Record, RecordError, RecordStore
-from experiments.tables import (
-    MethodRow,
-    TableSpec,
-    TaskColumn,
-    render_csv,
-    render_latex,
-    render_markdown,
-)
+from experiments.table_specs import table_parts, table_spec
+from experiments.tables import Lookup, render_csv, render_latex, render_markdown
 
 _FORMATS = {"md": render_markdown, "tex": render_latex, "csv": render_csv}
-
-
-def table_spec(plan: TablePlan) -> TableSpec:
-    """Describe a planned table to the renderers.
-
-    Parameters
-    ----------
-    plan : TablePlan
-
-    Returns
-    -------
-    spec : TableSpec
-    """
-    repetitions = {cell.config["protocol"]["n_repetitions"] for cell in plan.cells.values()}
-    (n_repetitions,) = repetitions
-    notes = ("This is a trial run; its accuracies mean nothing.",) if plan.overrides else ()
-    return TableSpec(
-        dataset=plan.dataset,
-        title=plan.title,
-        tasks=tuple(TaskColumn(task, plan.task_label.format(task)) for task in plan.tasks),
-        methods=(
-            *(MethodRow(name, METHOD_LABELS[name]) for name in plan.paper),
-            *(MethodRow(name, METHOD_LABELS[name], published=False, ours=True)
-              for name in plan.ours),
-        ),
-        test_rows=plan.test_rows,
-        repetitions=n_repetitions,
-        notes=notes,
-    )  # fmt: skip
 
 
 def stored(cell: Cell, store: RecordStore) -> Record | None:
@@ -65,8 +30,26 @@ def stored(cell: Cell, store: RecordStore) -> Record | None:
         return None
 
 
+def lookup_of(plan: TablePlan, store: RecordStore) -> Lookup:
+    """Read the records of a plan's cells, each once.
+
+    Parameters
+    ----------
+    plan : TablePlan
+    store : RecordStore
+        Records of other configs than the plan's are not looked at.
+
+    Returns
+    -------
+    lookup : callable
+        From task and method to a record or None.
+    """
+    records = {key: stored(cell, store) for key, cell in plan.cells.items()}
+    return lambda task, method: records.get((task, method))
+
+
 def render_table(plan: TablePlan, store: RecordStore, directory: Path) -> list[Path]:
-    """Write a table as Markdown, LaTeX and CSV.
+    """Write a wide table, and the paper's two where it has them, as Markdown, LaTeX and CSV.
 
     Parameters
     ----------
@@ -78,18 +61,71 @@ def render_table(plan: TablePlan, store: RecordStore, directory: Path) -> list[P
     Returns
     -------
     paths : list of Path
-        The files written; the same records give the same bytes.
+        The files written, ``NAME``, ``NAME-main`` and ``NAME-appendix``; the same records give the
+        same bytes.
     """
-    spec = table_spec(plan)
-    records = {key: stored(cell, store) for key, cell in plan.cells.items()}
-    directory.mkdir(parents=True, exist_ok=True)
+    lookup = lookup_of(plan, store)
     paths = []
-    for suffix, render in _FORMATS.items():
-        path = directory / f"{plan.name}.{suffix}"
-        text = render(spec, lambda task, method: records[task, method])
-        path.write_text(text, encoding="utf-8", newline="\n")
-        paths.append(path)
+    for part in table_parts(plan):
+        spec = table_spec(plan, part)
+        name = plan.name if part is None else f"{plan.name}-{part}"
+        for suffix, render in _FORMATS.items():
+            paths.append(_write(directory / f"{name}.{suffix}", render(spec, lookup)))
     return paths
+
+
+def render_summary(plans: Sequence[TablePlan], store: RecordStore, results: Path) -> list[Path]:
+    """Write what is told across tasks and tables: comparisons, claims, diagrams of ranks.
+
+    Parameters
+    ----------
+    plans : sequence of TablePlan
+        All of them: the claims are about all data sets.
+    store : RecordStore
+    results : Path
+        Its ``tables`` and ``figures`` are written to, and made if they are not there.
+
+    Returns
+    -------
+    paths : list of Path
+        The same records give the same bytes.
+    """
+    # Imported here: worker processes import this module, and need no statistics.
+    from experiments.comparisons import (
+        comparison_csv,
+        comparison_markdown,
+        omnibus_csv,
+        pairs_csv,
+    )
+    from experiments.paper_claims import claims_markdown
+    from experiments.rank_figure import draw_ranks
+    from experiments.summary import summarise
+
+    summary = summarise(plans, lambda plan: lookup_of(plan, store))
+    comparisons = [found.comparison for found in summary.datasets]
+    paths = [
+        _write(results / "tables" / name, text)
+        for name, text in (
+            ("comparison.md", comparison_markdown(comparisons)),
+            ("comparison.csv", comparison_csv(comparisons)),
+            ("comparison-tests.csv", omnibus_csv(comparisons)),
+            ("comparison-pairs.csv", pairs_csv(comparisons)),
+            ("claims.md", claims_markdown(summary.claims, summary.notes)),
+        )
+    ]
+    for comparison in comparisons:
+        ranks = comparison.ranks[0]
+        if ranks.nemenyi_p is not None:
+            title = f"{comparison.title}: average ranks over {ranks.n_tasks} tasks"
+            path = results / "figures" / f"ranks_{comparison.name}"
+            paths += draw_ranks(ranks, comparison.labels, path, title=title)
+    return paths
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
 
 
 def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory: Path) -> Path:
@@ -152,10 +188,7 @@ def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory:
         found = [seconds[method].get(name, []) for name in names]
         told = [f"{median(t):.3f} | {max(t):.3f}" if t else "– | –" for t in found]
         lines.append(f"| {METHOD_LABELS[method]} | " + " | ".join(told) + " |")
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "provenance.md"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
-    return path
+    return _write(directory / "provenance.md", "\n".join(lines) + "\n")
 
 
 def compare_with_committed(

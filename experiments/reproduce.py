@@ -157,7 +157,12 @@ def render(
         1 where a figure could not be made, else 0.
     """
     from experiments.figures import moons_figure
-    from experiments.render import compare_with_committed, render_provenance, render_table
+    from experiments.render import (
+        compare_with_committed,
+        render_provenance,
+        render_summary,
+        render_table,
+    )
     from experiments.threads import limit_threads
 
     limit_threads()
@@ -166,6 +171,7 @@ def render(
     if not options.table:
         # Of all tables together: a part of them would leave out the others' cells.
         written.append(render_provenance(tables, store, options.results / "tables"))
+        written += render_summary(tables, store, options.results)
     if any(table.dataset == "moons" for table in tables):
         overrides = tables[0].overrides
         cell = cell_from_config(

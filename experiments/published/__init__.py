@@ -24,6 +24,9 @@ STAND_INS = MappingProxyType({"hepmass_sim": "hepmass"})
 """Data sets without published numbers that are shown beside those of another one, for orientation:
 their rows are other data, so no number of theirs can reproduce a published one."""
 
+PARTS = ("main", "appendix")
+"""The two tables that the paper has of each data set."""
+
 METHODS = MappingProxyType(
     {
         "Source": "source_only",
@@ -44,7 +47,6 @@ METHODS = MappingProxyType(
 
 _DIRECTORY = Path(__file__).parent
 _COLUMNS = ["part", "task", "method", "mean", "ci95", "bold"]
-_PARTS = ("main", "appendix")
 
 
 class PublishedError(ValueError):
@@ -167,7 +169,7 @@ def read_rows(path: Path) -> tuple[PublishedRow, ...]:
             where = f"{path.name}, line {reader.line_num}"
             if None in entry or None in entry.values():
                 raise PublishedError(f"{where}: expected {len(_COLUMNS)} fields, got {entry}")
-            if entry["part"] not in _PARTS or entry["method"] not in METHODS:
+            if entry["part"] not in PARTS or entry["method"] not in METHODS:
                 raise PublishedError(f"{where}: unknown part or method in {entry}")
             if entry["bold"] not in ("0", "1"):
                 raise PublishedError(f"{where}: bold must be 0 or 1, got {entry['bold']!r}")
@@ -192,7 +194,7 @@ def read_rows(path: Path) -> tuple[PublishedRow, ...]:
 
 
 @functools.cache
-def published(dataset: str) -> Mapping[tuple[str, str], PublishedCell]:
+def published(dataset: str, part: str | None = None) -> Mapping[tuple[str, str], PublishedCell]:
     """Look up a data set's published cells by task and method.
 
     Parameters
@@ -200,6 +202,8 @@ def published(dataset: str) -> Mapping[tuple[str, str], PublishedCell]:
     dataset : str
         As for :func:`published_rows`. ``'hepmass_sim'`` gives the values for the real HEPMASS, for
         orientation only.
+    part : {'main', 'appendix'} or None
+        Only the cells of one of its two tables, bold as printed in it; None joins both.
 
     Returns
     -------
@@ -210,10 +214,18 @@ def published(dataset: str) -> Mapping[tuple[str, str], PublishedCell]:
     ------
     KeyError
         The paper has no table of it.
+    ValueError
+        An unknown part.
     PublishedError
         The file was damaged, or main table and appendix give different values for the same cell.
     """
-    return MappingProxyType(merge_parts(published_rows(dataset), dataset))
+    cells = merge_parts(published_rows(dataset), dataset)
+    if part is not None:
+        if part not in PARTS:
+            raise ValueError(f"part must be one of {PARTS} or None, got {part!r}")
+        bold = {(r.task, r.method): r.bold for r in published_rows(dataset) if r.part == part}
+        cells = {key: cells[key]._replace(bold=is_bold) for key, is_bold in bold.items()}
+    return MappingProxyType(cells)
 
 
 def merge_parts(
@@ -238,7 +250,7 @@ def merge_parts(
     PublishedError
         With every cell on which they disagree.
     """
-    tables: dict[str, dict[tuple[str, str], PublishedRow]] = {part: {} for part in _PARTS}
+    tables: dict[str, dict[tuple[str, str], PublishedRow]] = {part: {} for part in PARTS}
     for row in rows:
         tables[row.part][row.task, row.method] = row
     main, appendix = tables["main"], tables["appendix"]

@@ -12,8 +12,6 @@ from experiments.tables.model import (
     MethodRow,
     TableSpec,
     TaskColumn,
-    lookup_in,
-    paper_table,
 )
 
 __all__ = [
@@ -21,8 +19,6 @@ __all__ = [
     "MethodRow",
     "TableSpec",
     "TaskColumn",
-    "lookup_in",
-    "paper_table",
     "render_csv",
     "render_latex",
     "render_markdown",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from experiments.published import PublishedCell
 from experiments.published.anomalies import Anomaly
 from experiments.tables import wording
+from experiments.tables.grid import N_TEXT, Entry, Grid, Line, grids
 from experiments.tables.model import Lookup, Table, TableSpec, build_table
 
 _CHARACTERS = {
@@ -24,7 +25,7 @@ _CHARACTERS = {
 
 _HEAD = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
-\usepackage[a3paper, landscape, margin=15mm]{geometry}
+\usepackage[a3paper, %s, margin=15mm]{geometry}
 \usepackage{booktabs}
 \usepackage{graphicx}
 \usepackage{textcomp}
@@ -59,22 +60,16 @@ def render_latex(
         ASCII but for letters of Latin-1.
     """
     table = build_table(spec, lookup, values=values, oddities=oddities)
-    columns = "ll" + "r" * (len(spec.tasks) + 1)
-    heads = ["Method", "", *(escape(task.label) for task in spec.tasks), "mean"]
     caption = " ".join(escape(line) for line in (f"{spec.title}.", *wording.caption(table)))
-    body = [
-        r"\begin{table}[!ht]",
-        r"\centering",
-        rf"\caption{{{caption}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        _row(heads),
-        *_rows(table),
-        r"\bottomrule",
-        r"\end{tabular}}",
-        r"\end{table}",
-    ]
+    first, *others = grids(table)
+    body = _float(first, caption)
+    for grid in others:
+        body += _float(grid, escape(f"{spec.title}, continued: the other tasks."))
+    if table.has_published:
+        body += _float(
+            _distances(table),
+            escape(f"{spec.title}: distance from the published values, suspect ones included."),
+        )
     marked = [anomaly for anomaly in table.anomalies if anomaly.id in table.marks]
     for title, items in (
         ("Repetitions that are not done", [escape(line) for line in wording.failures(table)]),
@@ -89,7 +84,8 @@ def render_latex(
             body += [rf"\item {item}" for item in items]
             body += [r"\end{itemize}"]
     text = "\n".join(body) + "\n"
-    return f"{_HEAD}{text}{_TAIL}" if standalone else text
+    orientation = "portrait" if spec.tasks_in_rows else "landscape"
+    return f"{_HEAD % orientation}{text}{_TAIL}" if standalone else text
 
 
 def escape(text: str) -> str:
@@ -119,52 +115,50 @@ def _character(character: str) -> str:
     return "?"
 
 
-def _rows(table: Table) -> list[str]:
-    spec = table.spec
-    n_tasks = len(spec.tasks)
+def _float(grid: Grid, caption: str) -> list[str]:
     rows = []
-    separated = False
-    for method in spec.rows:
-        # A rule above each method of three lines, and above the first that is not in the paper.
-        if not method.ours or not separated:
+    for line in grid.lines:
+        if line.above:
             rows.append(r"\midrule")
-        separated = separated or method.ours
-        cells = [table.cells[task.name, method.name] for task in spec.tasks]
-        summary = table.summaries[method.name]
-        rows.append(
-            _row(
-                [
-                    escape(method.label),
-                    wording.NOT_IN_PAPER if method.ours else "ours",
-                    *(_strong(escape(wording.ours_text(cell)), cell.bold) for cell in cells),
-                    escape(wording.mean_text(summary.ours, n_tasks)),
-                ]
+        rows.append(_row([_entry(entry) for entry in line.entries]))
+    return [
+        r"\begin{table}[!ht]",
+        r"\centering",
+        rf"\caption{{{caption}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{{'l' * N_TEXT}{'r' * (len(grid.head) - N_TEXT)}}}",
+        r"\toprule",
+        _row([escape(text) for text in grid.head]),
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\end{table}",
+    ]
+
+
+def _distances(table: Table) -> Grid:
+    n_tasks = len(table.spec.tasks)
+    return Grid(
+        ("Method", "", "mean absolute difference", "mean difference"),
+        tuple(
+            Line(
+                (
+                    Entry(method.label),
+                    Entry(""),
+                    Entry(wording.mean_text(summary.absolute, n_tasks)),
+                    Entry(wording.mean_text(summary.difference, n_tasks, sign=True)),
+                ),
+                "rule" if number == 0 else "",
             )
-        )
-        if not method.published:
-            continue
-        printed = []
-        for cell in cells:
-            text = _strong(
-                escape(wording.published_text(cell)),
-                cell.published is not None and cell.published.bold,
-            )
-            letters = wording.suspicions(table, cell)
-            printed.append(rf"{text}\textsuperscript{{{letters}}}" if letters else text)
-        rows.append(
-            _row(["", "paper", *printed, escape(wording.mean_text(summary.published, n_tasks))])
-        )
-        rows.append(
-            _row(
-                [
-                    "",
-                    "difference",
-                    *(escape(wording.difference_text(cell)) for cell in cells),
-                    escape(wording.mean_text(summary.difference, n_tasks, sign=True)),
-                ]
-            )
-        )
-    return rows
+            for number, method in enumerate(m for m in table.spec.rows if m.published)
+            for summary in [table.summaries[method.name]]
+        ),
+    )
+
+
+def _entry(entry: Entry) -> str:
+    text = _strong(escape(entry.text), entry.bold)
+    return rf"{text}\textsuperscript{{{entry.marks}}}" if entry.marks else text
 
 
 def _strong(text: str, bold: bool) -> str:

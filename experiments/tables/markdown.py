@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from experiments.published import PublishedCell
 from experiments.published.anomalies import Anomaly
 from experiments.tables import wording
+from experiments.tables.grid import N_TEXT, Entry, Grid, grids
 from experiments.tables.model import Lookup, Table, TableSpec, build_table
 from experiments.verdicts import Verdict
 
@@ -36,7 +37,8 @@ def render_markdown(
         counts of verdicts, anomalies.
     """
     table = build_table(spec, lookup, values=values, oddities=oddities)
-    parts = [f"## {escape(spec.title)}", _grid(table), _items(wording.caption(table))]
+    parts = [f"## {escape(spec.title)}", *(_grid(grid) for grid in grids(table))]
+    parts.append(_items(wording.caption(table)))
     for title, items in (
         ("Repetitions that are not done", list(wording.failures(table))),
         ("Missing cells", list(wording.missing(table))),
@@ -71,45 +73,18 @@ def escape(text: str) -> str:
     return re.sub(r"^(\d+)([.)])(?= )", r"\1\\\2", escaped)
 
 
-def _grid(table: Table) -> str:
-    spec = table.spec
-    n_tasks = len(spec.tasks)
+def _grid(grid: Grid) -> str:
     rows = []
-    separated = False
-    for method in spec.rows:
-        if method.ours and not separated:
-            rows.append([f"*{wording.NOT_IN_PAPER}*", *[""] * (n_tasks + 2)])
-            separated = True
-        cells = [table.cells[task.name, method.name] for task in spec.tasks]
-        summary = table.summaries[method.name]
-        rows.append(
-            [
-                escape(method.label),
-                wording.NOT_IN_PAPER if method.ours else "ours",
-                *(_strong(escape(wording.ours_text(cell)), cell.bold) for cell in cells),
-                escape(wording.mean_text(summary.ours, n_tasks)),
-            ]
-        )
-        if not method.published:
-            continue
-        printed = []
-        for cell in cells:
-            text = _strong(
-                escape(wording.published_text(cell)),
-                cell.published is not None and cell.published.bold,
-            )
-            letters = wording.suspicions(table, cell)
-            printed.append(f"{text}<sup>{letters}</sup>" if letters else text)
-        rows.append(["", "paper", *printed, wording.mean_text(summary.published, n_tasks)])
-        rows.append(
-            [
-                "",
-                "difference",
-                *(escape(wording.difference_text(cell)) for cell in cells),
-                escape(wording.mean_text(summary.difference, n_tasks, sign=True)),
-            ]
-        )
-    return _lines(["Method", "", *(escape(task.label) for task in spec.tasks), "mean"], rows, 2)
+    for line in grid.lines:
+        if line.above == "ours":
+            rows.append([f"*{wording.NOT_IN_PAPER}*", *[""] * (len(grid.head) - 1)])
+        rows.append([_entry(entry) for entry in line.entries])
+    return markdown_table([escape(text) for text in grid.head], rows, N_TEXT)
+
+
+def _entry(entry: Entry) -> str:
+    text = _strong(escape(entry.text), entry.bold)
+    return f"{text}<sup>{entry.marks}</sup>" if entry.marks else text
 
 
 def _distances(table: Table) -> str:
@@ -124,7 +99,7 @@ def _distances(table: Table) -> str:
         if method.published
         for summary in [table.summaries[method.name]]
     ]
-    return _lines(["Method", "mean absolute difference", "mean difference"], rows, 1)
+    return markdown_table(["Method", "mean absolute difference", "mean difference"], rows, 1)
 
 
 def _verdicts(table: Table) -> str:
@@ -138,7 +113,7 @@ def _verdicts(table: Table) -> str:
         for method in methods
     ]
     rows.append(["all", *(str(total[verdict]) for verdict in shown)])
-    return _lines(["Method", *(verdict.value for verdict in shown)], rows, 1)
+    return markdown_table(["Method", *(verdict.value for verdict in shown)], rows, 1)
 
 
 def _anomalies(table: Table) -> str:
@@ -162,7 +137,7 @@ def _items(lines: list[str]) -> str:
     return "\n".join(f"- {escape(line)}" for line in lines)
 
 
-def _lines(head: list[str], rows: list[list[str]], n_text: int) -> str:
+def markdown_table(head: list[str], rows: list[list[str]], n_text: int) -> str:
     """A Markdown table whose first ``n_text`` columns are flush left, the others flush right."""
     rules = [":--" if column < n_text else "--:" for column in range(len(head))]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rules, *rows))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from experiments.published import METHODS, STAND_INS, PublishedCell, has_published, published
+from experiments.published import STAND_INS, PublishedCell, has_published, published
 from experiments.published.anomalies import Anomaly, anomalies
 from experiments.records import Outcome, Record
 from experiments.statistics import Interval, mean_and_interval, overlap
@@ -18,13 +18,7 @@ Lookup = Callable[[str, str], Record | None]
 """From a task's and a method's name to the record of that cell; None where there is none."""
 
 REPETITIONS = 5
-_TEST_ROWS = {"moons": 1000, "hepmass": 2000, "hepmass_sim": 2000, "amazon": 4000}  # section 5
-_TITLES = {
-    "moons": "Inter-twinning moons",
-    "hepmass": "HEPMASS",
-    "hepmass_sim": "HEPMASS, simulated",
-    "amazon": "Amazon reviews",
-}
+REFERENCES = ("source_only", "target_only")
 
 
 @dataclass(frozen=True)
@@ -80,11 +74,17 @@ class TableSpec:
         How many a cell needs to be complete.
     references : tuple of str
         Methods that are no competitors: never bold, never the best.
+    part : {'main', 'appendix'} or None
+        Which of the paper's two tables of the data set it stands for; None for both in one. Bold
+        print of published values is that of the table named.
+    tasks_in_rows : bool
+        Whether tasks stand in rows and methods in columns, as the paper prints them.
 
     Raises
     ------
     ValueError
-        No tasks or methods, a name twice, or a count below 1.
+        No tasks or methods, a name twice, a count below 1, or a stand-in for a data set of the
+        paper whose title does not say that it is simulated.
     """
 
     dataset: str
@@ -94,9 +94,16 @@ class TableSpec:
     test_rows: int
     notes: tuple[str, ...] = ()
     repetitions: int = REPETITIONS
-    references: tuple[str, ...] = ("source_only", "target_only")
+    references: tuple[str, ...] = REFERENCES
+    part: str | None = None
+    tasks_in_rows: bool = False
 
     def __post_init__(self) -> None:
+        if self.dataset in STAND_INS and "simulated" not in self.title.lower():
+            raise ValueError(
+                f"the title of a table of {self.dataset!r} must say 'simulated', got "
+                f"{self.title!r}: its rows are not those of {STAND_INS[self.dataset]}."
+            )
         for kind, names in (
             ("tasks", [task.name for task in self.tasks]),
             ("methods", [method.name for method in self.methods]),
@@ -257,7 +264,7 @@ def build_table(
         The lookup gave the record of another cell.
     """
     if values is None:
-        values = published(spec.dataset) if has_published(spec.dataset) else {}
+        values = published(spec.dataset, spec.part) if has_published(spec.dataset) else {}
     if oddities is None:
         oddities = anomalies(spec.dataset)
     comparable = spec.dataset not in STAND_INS
@@ -288,81 +295,6 @@ def build_table(
         },
         tuple(o for o in oddities if any(o.concerns(spec.dataset, *key) for key in shown)),
         STAND_INS.get(spec.dataset),
-    )
-
-
-def lookup_in(records: Iterable[Record], dataset: str) -> Lookup:
-    """Make a lookup out of the records of a store.
-
-    Parameters
-    ----------
-    records : iterable of Record
-        Those of other data sets are passed over.
-    dataset : str
-
-    Returns
-    -------
-    lookup : callable
-        From task and method to a record or None.
-
-    Raises
-    ------
-    ValueError
-        Two records of the same cell under different configs: which of them to show is not for this
-        function to guess.
-    """
-    found: dict[tuple[str, str], Record] = {}
-    for record in records:
-        if record.dataset != dataset:
-            continue
-        other = found.setdefault((record.task, record.method), record)
-        if other is not record:
-            raise ValueError(
-                f"{dataset}/{record.task}, {record.method} has records of two configs, "
-                f"{other.config_sha256[:12]} and {record.config_sha256[:12]}; pass only those to "
-                "be shown, or remove the one that is not wanted."
-            )
-    return lambda task, method: found.get((task, method))
-
-
-def paper_table(
-    dataset: str, additions: Iterable[tuple[str, str]] = (), notes: tuple[str, ...] = ()
-) -> TableSpec:
-    """Describe the table of one of the paper's data sets: all its tasks and its twelve methods.
-
-    Parameters
-    ----------
-    dataset : str
-        ``moons``, ``hepmass``, ``hepmass_sim`` or ``amazon``.
-    additions : iterable of (name, label)
-        Methods that are not in the paper.
-    notes : tuple of str
-        Sentences for the caption.
-
-    Returns
-    -------
-    spec : TableSpec
-
-    Raises
-    ------
-    KeyError
-        The paper has no table of it.
-    """
-    tasks = dict.fromkeys(task for task, _ in published(dataset))
-    labels = {"Source": "Source only", "Target": "Target only"}
-    return TableSpec(
-        dataset,
-        _TITLES[dataset],
-        tuple(
-            TaskColumn(task, f"{task}°" if dataset == "moons" else task.replace("-", "→"))
-            for task in tasks
-        ),
-        (
-            *(MethodRow(name, labels.get(paper, paper)) for paper, name in METHODS.items()),
-            *(MethodRow(name, label, published=False, ours=True) for name, label in additions),
-        ),
-        _TEST_ROWS[dataset],
-        notes,
     )
 
 

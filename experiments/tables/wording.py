@@ -86,8 +86,8 @@ def caption(table: Table) -> list[str]:
         f"{spec.repetitions} repetitions, t(0.975, n−1)·s/√n with s² = Σ(a−mean)²/(n−1). The "
         "repetitions are 90 % subsamples of one draw of data: the interval tells how the result "
         "moves with the subsample and the seed, not how it would move on new data.",
-        "Bold: the interval overlaps, or touches, that of the method with the best mean in the "
-        f"column{aside} among the methods with all repetitions done.",
+        "Bold: the interval overlaps, or touches, that of the method with the best mean on the "
+        f"task{aside} among the methods with all repetitions done.",
         "mean: over the tasks, without an interval; (k/m tasks) where some have no value; that of "
         "the differences is over the tasks that have both. "
         f"{MISSING}: no record, the cell is missing. (k/n): only k of n repetitions are done; "
@@ -95,8 +95,8 @@ def caption(table: Table) -> list[str]:
     ]
     if table.has_published:
         lines.append(
-            f"Three lines a method: ours, the paper's ({PAPER}; bold as printed there), and ours "
-            "minus the paper's, taken before rounding."
+            f"Three lines a {'task' if spec.tasks_in_rows else 'method'}: ours, the paper's "
+            f"({PAPER}; bold as printed there), and ours minus the paper's, taken before rounding."
         )
         if table.stands_in_for is None:
             lines.append(
@@ -113,7 +113,7 @@ def caption(table: Table) -> list[str]:
                 f"The published values are those of {table.stands_in_for}, shown for orientation: "
                 f"{spec.dataset} is other data, so no cell can reproduce them and none is judged."
             )
-    if any(method.ours for method in spec.rows):
+    if any(method.ours for method in spec.rows) and not spec.tasks_in_rows:
         lines.append(f"Rows below the line are {NOT_IN_PAPER}; they compete for bold all the same.")
     lines.extend(spec.notes)
     return lines

@@ -1,20 +1,24 @@
 """What the repository claims is what its records say."""
 
+import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from experiments import readme
 from experiments.configuration import config_names
 from experiments.plan import load_table
 from experiments.records import RecordStore
-from experiments.render import render_provenance, render_table, stored
+from experiments.render import render_provenance, render_summary, render_table, stored
 from experiments.statistics import mean_and_interval
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 STORE = RecordStore(RESULTS / "records")
 TABLES = config_names("table")
+PARTS_AND_WHOLE = ("", "-main", "-appendix")
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -26,6 +30,41 @@ def test_committed_tables_are_rendered_from_committed_records_byte_for_byte(name
 def test_the_committed_provenance_is_rendered_from_committed_records(tmp_path):
     path = render_provenance([load_table(name) for name in TABLES], STORE, tmp_path)
     assert path.read_bytes() == (RESULTS / "tables" / "provenance.md").read_bytes()
+
+
+def test_committed_comparisons_and_claims_are_rendered_from_committed_records(tmp_path):
+    paths = render_summary([load_table(name) for name in TABLES], STORE, tmp_path)
+    tables = [path for path in paths if path.parent.name == "tables"]
+    assert len(tables) == 5
+    for path in tables:
+        assert path.read_bytes() == (RESULTS / "tables" / path.name).read_bytes()
+    for path in paths:
+        assert (RESULTS / path.relative_to(tmp_path)).is_file()
+
+
+@pytest.mark.parametrize("name", [f"{name}{part}" for name in TABLES for part in PARTS_AND_WHOLE])
+def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_records(name):
+    """Read as plain JSON and recomputed with numpy, past all code that made the tables."""
+    with (RESULTS / "tables" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert lines
+    text = (RESULTS / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    tex = (RESULTS / "tables" / f"{name}.tex").read_text(encoding="utf-8")
+    for line in lines:
+        directory = RESULTS / "records" / line["dataset"] / line["task"]
+        (path,) = directory.glob(f"{line['method']}-????????????.json")
+        outcomes = json.loads(path.read_text())["outcomes"]
+        five = 100 * np.array([outcome["accuracy"] for outcome in outcomes], dtype=float)
+        assert [float(a) for a in line["accuracies"].split(";")] == five.round(8).tolist()
+        half = stats.t.ppf(0.975, len(five) - 1) * five.std(ddof=1) / np.sqrt(len(five))
+        assert float(line["mean"]) == pytest.approx(five.mean(), abs=1e-7)
+        assert float(line["ci95"]) == pytest.approx(half, abs=1e-7)
+        if line["published_mean"]:
+            difference = five.mean() - float(line["published_mean"])
+            assert float(line["difference"]) == pytest.approx(difference, abs=1e-7)
+        mean, width = float(line["mean"]), float(line["ci95"])
+        assert f"{mean:.1f} ± {width:.1f}" in text
+        assert rf"{mean:.1f} $\pm$ {width:.1f}" in tex
 
 
 def test_the_readmes_table_is_that_of_the_committed_tables():

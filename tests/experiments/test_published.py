@@ -139,7 +139,8 @@ class TestAnomaliesAreTrue:
         checked = {
             "hepmass-repeated-row", "hepmass-750-1250-is-750-1500", "kmm-moons-chance",
             "dan-moons-chance", "dan-hepmass-constant", "sa-moons-linear-svm", "bold-rule",
-            "ci-formula-unstated", "amazon-source-above-target",
+            "ci-formula-unstated", "amazon-source-above-target", "amazon-wide-intervals",
+            "shot-moons-below-source",
         }  # fmt: skip
         assert {anomaly.id for anomaly in anomalies() if anomaly.numbers} == checked
 
@@ -253,6 +254,32 @@ class TestAnomaliesAreTrue:
             if cells[task, "source_only"].mean > cells[task, "target_only"].mean
         }  # fmt: skip
         assert above == {"B-D"}
+
+    def test_amazon_wide_intervals(self) -> None:
+        cells, numbers = published("amazon"), by_id("amazon-wide-intervals").numbers
+        own = [c.ci95 for (_, method), c in cells.items() if method in ("dan", "jan")]
+        others = sorted(
+            (cell.ci95, method) for (_, method), cell in cells.items()
+            if method not in ("dan", "jan")
+        )  # fmt: skip
+        assert len(own) == numbers["cells"]
+        assert sum(width > 5 for width in own) == numbers["wide"]
+        assert max(own) == numbers["largest"]
+        assert others[-2:] == [(numbers["cdan_second"], "cdan"), (numbers["cdan_first"], "cdan")]
+        assert others[-3][0] == numbers["others"]
+        assert (
+            min(cells[task, "source_only"].mean for task in TASKS["amazon"])
+            == (numbers["lowest_source"])
+        )
+
+    def test_shot_moons_below_source(self) -> None:
+        cells, numbers = published("moons"), by_id("shot-moons-below-source").numbers
+        for task in TASKS["moons"]:
+            assert cells[task, "shot"].mean < cells[task, "source_only"].mean
+            assert (cells[task, "shot"].mean < 50) == (int(task) >= 40)
+        for task in ("10", "40"):
+            assert cells[task, "source_only"].mean == numbers[f"source_at_{task}"]
+            assert cells[task, "shot"].mean == numbers[f"shot_at_{task}"]
 
     def test_numbers_stand_in_the_text(self) -> None:
         # Those spelt out as words or only implied are left to the tests above.

@@ -37,7 +37,8 @@ def clean_run(tmp_path_factory):
 def test_a_run_leaves_a_record_for_every_cell_and_the_tables(clean_run):
     assert len(contents(clean_run)) == 9 * 3
     assert {path.name for path in (clean_run / "tables").iterdir()} == {
-        "moons.md", "moons.tex", "moons.csv"
+        f"moons{part}.{suffix}" for part in ("", "-main", "-appendix")
+        for suffix in ("md", "tex", "csv")
     }  # fmt: skip
     text = (clean_run / "tables" / "moons.md").read_text()
     assert "This is a trial run" in text

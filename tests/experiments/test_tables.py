@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,19 +19,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_factory import make_record as record
+from record_factory import random_records
 from scipy import stats
+from table_plans import ADDITIONS, OURS, plan_of, spec_of
 
 import experiments
-from experiments.published import METHODS, PublishedCell, published, published_rows
+from experiments.published import METHODS, PARTS, PublishedCell, published, published_rows
 from experiments.published.anomalies import Anomaly, anomalies
-from experiments.records import Outcome, Record, RecordStore, sha256_of
+from experiments.records import Record, RecordStore
+from experiments.table_specs import table_parts, table_spec
 from experiments.tables import (
     Lookup,
     MethodRow,
     TableSpec,
     TaskColumn,
-    lookup_in,
-    paper_table,
     render_csv,
     render_latex,
     render_markdown,
@@ -44,31 +47,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "tables"
 NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
 
 
-def outcome(repetition: int, value: float | str) -> Outcome:
-    """A number is the accuracy of a repetition that is done, a text the status and error else."""
-    if isinstance(value, str):
-        status, _, error = value.partition(": ")
-        return Outcome(repetition, 100 + repetition, status, None, 0.1, None, error)  # type: ignore[arg-type]
-    return Outcome(repetition, 100 + repetition, "done", value, 0.1, 0.1, None)
-
-
-def record(dataset: str, task: str, method: str, *values: float | str, config: int = 0) -> Record:
-    return Record(
-        dataset=dataset,
-        task=task,
-        method=method,
-        identity="1d" * 32,
-        config_sha256=sha256_of({"config": config}),
-        config={"config": config},
-        data_sha256="da" * 32,
-        code_fingerprint="c0de" * 16,
-        outcomes=tuple(outcome(i, value) for i, value in enumerate(values)),
-        environment={},
-    )
-
-
 def lookup_of(*records: Record) -> Lookup:
-    found = {(r.task, r.method): r for r in records}
+    found = {(r.task, r.method): r for r in records if r.dataset != "other"}
     return lambda task, method: found.get((task, method))
 
 
@@ -86,6 +66,8 @@ TINY = TableSpec(
     test_rows=1000,
     notes=("Everything here is made up.",),
 )
+TINY_BY_TASK = replace(TINY, methods=TINY.methods[1:], tasks_in_rows=True)
+LAYOUTS = {"tiny": TINY, "tiny-by-task": TINY_BY_TASK}
 TINY_RECORDS = (
     record("tiny", "a-b", "source_only", 0.70, 0.71, 0.72, 0.71, 0.71),
     record("tiny", "b-a", "source_only", 0.5, 0.5, 0.5, 0.5, 0.5),
@@ -141,19 +123,22 @@ RENDERERS: dict[str, Callable[..., str]] = {
 }
 
 
-def render_tiny(suffix: str, lookup: Lookup | None = None) -> str:
-    lookup = lookup_in(TINY_RECORDS, "tiny") if lookup is None else lookup
-    return RENDERERS[suffix](TINY, lookup, values=TINY_VALUES, oddities=TINY_ODDITIES)
+def render_tiny(suffix: str, lookup: Lookup | None = None, layout: str = "tiny") -> str:
+    lookup = lookup_of(*TINY_RECORDS) if lookup is None else lookup
+    return RENDERERS[suffix](LAYOUTS[layout], lookup, values=TINY_VALUES, oddities=TINY_ODDITIES)
 
 
 class TestGolden:
+    @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize("suffix", RENDERERS)
-    def test_table_from_a_store_is_the_golden_one(self, tmp_path: Path, suffix: str) -> None:
+    def test_table_from_a_store_is_the_golden_one(
+        self, tmp_path: Path, suffix: str, layout: str
+    ) -> None:
         store = RecordStore(tmp_path)
         for entry in TINY_RECORDS:
             store.write(entry)
-        text = render_tiny(suffix, lookup_in(store.scan(), "tiny"))
-        path = GOLDEN / f"tiny.{suffix}"
+        text = render_tiny(suffix, lookup_of(*store.scan()), layout)
+        path = GOLDEN / f"{layout}.{suffix}"
         if os.environ.get("UPDATE_GOLDEN"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode("utf-8"))
@@ -162,12 +147,13 @@ class TestGolden:
 
     def test_order_of_records_does_not_matter(self) -> None:
         for suffix in RENDERERS:
-            shuffled = lookup_in(TINY_RECORDS[::-1], "tiny")
+            shuffled = lookup_of(*TINY_RECORDS[::-1])
             assert render_tiny(suffix, shuffled) == render_tiny(suffix)
 
     def test_hash_seed_does_not_matter(self) -> None:
         program = (
-            "import hashlib; from experiments.tables import *; s = paper_table('hepmass');"
+            "import hashlib; from experiments.tables import *;"
+            "from table_plans import spec_of; s = spec_of('hepmass');"
             "print([hashlib.sha256(r(s, lambda t, m: None).encode()).hexdigest()"
             " for r in (render_markdown, render_latex, render_csv)])"
         )
@@ -175,7 +161,8 @@ class TestGolden:
         outputs = {
             subprocess.run(
                 [sys.executable, "-c", program],
-                env=os.environ | {"PYTHONHASHSEED": seed},
+                env=os.environ
+                | {"PYTHONHASHSEED": seed, "PYTHONPATH": f"{root}:{Path(__file__).parent}"},
                 cwd=root,
                 check=True,
                 capture_output=True,
@@ -208,26 +195,13 @@ def plain(cell: str) -> str:
     return re.sub(r"<sup>.*?</sup>|\*\*", "", cell).replace("−", "-").replace("\\", "")
 
 
-def random_records(dataset: str, seed: int) -> dict[tuple[str, str], Record]:
-    """Five accuracies, of 1000 test rows, for every published cell and for a method of ours."""
-    generator = np.random.default_rng(seed)
-    spec = paper_table(dataset, [("naive", "Naive")])
-    return {
-        (task.name, method.name): record(
-            dataset, task.name, method.name, *(generator.integers(300, 1001, 5) / 1000).tolist()
-        )
-        for task in spec.tasks
-        for method in spec.methods
-    }
-
-
 class TestNumbersAreTraced:
     """Recomputed here by numpy and scipy from the five accuracies and the published rows."""
 
     @pytest.mark.parametrize("dataset", ["moons", "amazon"])
     def test_every_number_of_the_markdown_table(self, dataset: str) -> None:
-        records = random_records(dataset, 1)
-        spec = paper_table(dataset, [("naive", "Naive")])
+        spec = spec_of(dataset, (OURS,))
+        records = random_records(spec, 1)
         names = {method.label: method.name for method in spec.methods}
         printed = {(r.task, r.method): r for r in published_rows(dataset)}
         rows = grid(render_markdown(spec, lookup_of(*records.values())))
@@ -258,8 +232,8 @@ class TestNumbersAreTraced:
         assert seen == {"ours": 12, "paper": 12, "difference": 12, "not in the paper": 1}
 
     def test_distances_and_counts_below_the_table(self) -> None:
-        records = random_records("moons", 2)
-        spec = paper_table("moons")
+        spec = spec_of("moons")
+        records = random_records(spec, 2)
         text = render_markdown(spec, lookup_of(*records.values()))
         cells = published("moons")
         for row, (paper, method) in zip(grid(text, 1), METHODS.items(), strict=True):
@@ -279,15 +253,16 @@ class TestNumbersAreTraced:
         verdicts = Counter(line["verdict"] for line in read_csv(spec, records))
         assert sorted(int(n) for n in counts[-1][1:]) == sorted(verdicts.values())
 
-    def test_latex_table_shows_the_same_cells_as_markdown(self) -> None:
-        text = render_latex(TINY, lookup_in(TINY_RECORDS, "tiny"), values=TINY_VALUES,
-                            oddities=TINY_ODDITIES)  # fmt: skip
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_latex_table_shows_the_same_cells_as_markdown(self, layout: str) -> None:
+        text = render_tiny("tex", layout=layout).split(r"\end{table}")[0]
         body = [line for line in text.splitlines() if line.endswith(r"\\")][1:]
-        expected = [row for row in grid(render_tiny("md")) if not row[0].startswith("*")]
+        markdown = render_tiny("md", layout=layout)
+        expected = [row for row in grid(markdown) if not row[0].startswith("*")]
         assert len(body) == len(expected)
         back = {"$\\pm$": "±", "$-$": "-", r"\textdagger{}": "†", "$\\sim$": "~", "--": "–",
                 "$\\uparrow$": "↑", "$\\downarrow$": "↓", r"\%": "%", "{[}": "[", "{]}": "]",
-                "\\boldmath ": ""}  # fmt: skip
+                "\\boldmath ": "", "$\\rightarrow$": "→", r"\_": "_"}  # fmt: skip
         for line, row in zip(body, expected, strict=True):
             got = line.removesuffix(r" \\")
             for old, new in back.items():
@@ -306,8 +281,8 @@ def read_csv(
 
 class TestCsv:
     def test_reads_back_to_the_accuracies_and_what_follows_from_them(self) -> None:
-        records = random_records("hepmass", 3)
-        spec = paper_table("hepmass", [("naive", "Naive")])
+        spec = spec_of("hepmass", (OURS,))
+        records = random_records(spec, 3)
         lines = read_csv(spec, records)
         assert {(line["task"], line["method"]) for line in lines} == set(records)
         for line in lines:
@@ -318,7 +293,7 @@ class TestCsv:
             half = stats.t.ppf(0.975, 4) * five.std(ddof=1) / np.sqrt(5)
             assert float(line["ci95"]) == pytest.approx(half, abs=1e-7)
             assert (line["n_done"], line["n_repetitions"]) == ("5", "5")
-            if line["method"] == "naive":
+            if line["method"] == OURS:
                 assert line["in_paper"] == "false"
                 assert line["verdict"] == "no published value"
                 assert line["published_mean"] == line["difference"] == line["tolerance"] == ""
@@ -503,8 +478,8 @@ class TestLayout:
                 assert words in text
 
     def test_simulated_data_are_never_judged(self) -> None:
-        spec = paper_table("hepmass_sim")
-        records = random_records("hepmass_sim", 4)
+        spec = spec_of("hepmass_sim")
+        records = random_records(spec, 4)
         assert {line["verdict"] for line in read_csv(spec, records)} == {"other data"}
         text = render_markdown(spec, lookup_of(*records.values()))
         assert "for orientation" in text
@@ -524,7 +499,7 @@ class TestLayout:
 
     @pytest.mark.parametrize("dataset", ["moons", "hepmass", "hepmass_sim", "amazon"])
     def test_papers_tables_hold_all_published_cells(self, dataset: str) -> None:
-        spec = paper_table(dataset)
+        spec = spec_of(dataset)
         table = build_table(spec, lookup_of())
         assert {key: cell.published for key, cell in table.cells.items()} == dict(
             published(dataset)
@@ -541,11 +516,6 @@ class TestRefusal:
     def test_record_of_another_cell(self) -> None:
         with pytest.raises(ValueError, match="the lookup gave"):
             render_tiny("md", lambda task, method: TINY_RECORDS[0])
-
-    def test_two_configs_of_the_same_cell(self) -> None:
-        pair = [record("tiny", "a-b", "ot", 0.5, config=config) for config in (0, 1)]
-        with pytest.raises(ValueError, match="records of two configs"):
-            lookup_in(pair, "tiny")
 
     def test_row_both_published_and_ours(self) -> None:
         with pytest.raises(ValueError, match="not be in the paper"):
@@ -572,9 +542,16 @@ class TestRefusal:
         with pytest.raises(ValueError, match="must be at least"):
             TableSpec(**(values | changes))  # type: ignore[arg-type]
 
-    def test_data_set_without_a_table_in_the_paper(self) -> None:
+    def test_part_of_a_data_set_without_a_table_in_the_paper(self) -> None:
+        plan = replace(plan_of("moons"), dataset="gaussians")
+        assert table_parts(plan) == (None,)
         with pytest.raises(KeyError, match="no table"):
-            paper_table("gaussians")
+            table_spec(plan, "main", repetitions=5)
+
+    def test_simulated_data_under_a_title_that_does_not_say_so(self) -> None:
+        plan = replace(plan_of("hepmass_sim"), title="HEPMASS")
+        with pytest.raises(ValueError, match="must say 'simulated'"):
+            table_spec(plan, repetitions=5)
 
 
 class TestEscaping:
@@ -614,8 +591,12 @@ class TestEscaping:
         assert {"document", "table", "tabular", "itemize"} <= set(begun)
         for command in (r"\toprule", r"\midrule", r"\bottomrule", r"\usepackage{booktabs}"):
             assert command in text
-        rows = [line for line in unescaped.splitlines() if line.endswith(r"\\")]
-        assert {row.count("&") for row in rows} == {len(TINY.tasks) + 2}
+        tables = unescaped.split(r"\end{table}")[:-1]
+        widths = [
+            {line.count("&") for line in table.splitlines() if line.endswith(r"\\")}
+            for table in tables
+        ]
+        assert widths == [{len(TINY.tasks) + 2}, {3}]
 
     def test_body_alone_is_the_document_without_its_frame(self) -> None:
         body = render_latex(TINY, lookup_of(), standalone=False)
@@ -625,15 +606,93 @@ class TestEscaping:
         assert r"\begin{table}" in body
 
     @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-    def test_latex_compiles(self, tmp_path: Path) -> None:
-        (tmp_path / "tiny.tex").write_text(render_tiny("tex"), encoding="utf-8")
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            pytest.param(TINY, id="tiny"),
+            pytest.param(TINY_BY_TASK, id="tiny-by-task"),
+            pytest.param(spec_of("hepmass_sim", ADDITIONS), id="20-tasks"),
+            pytest.param(spec_of("hepmass_sim", part="main"), id="20-tasks-by-task"),
+            pytest.param(spec_of("amazon", ADDITIONS), id="12-tasks"),
+        ],
+    )
+    def test_latex_compiles_and_fits_its_pages(self, tmp_path: Path, spec: TableSpec) -> None:
+        if spec.dataset == "tiny":
+            text = render_latex(
+                spec, lookup_of(*TINY_RECORDS), values=TINY_VALUES, oddities=TINY_ODDITIES
+            )
+        else:
+            text = render_latex(spec, lookup_of(*random_records(spec, 5).values()))
+        (tmp_path / "table.tex").write_text(text, encoding="utf-8")
         run = subprocess.run(
-            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tiny.tex"],
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"],
             cwd=tmp_path,
             capture_output=True,
             check=False,
         )
         log = run.stdout.decode("latin-1")
         assert run.returncode == 0, log[-2000:]
-        assert "Warning" not in log
-        assert (tmp_path / "tiny.pdf").is_file()
+        assert "Warning" not in log, log[-2000:]  # such as: Float too large for page
+        assert (tmp_path / "table.pdf").is_file()
+
+
+class TestPapersOwnTables:
+    @pytest.mark.parametrize("part", PARTS)
+    @pytest.mark.parametrize("dataset", ["moons", "hepmass", "hepmass_sim", "amazon"])
+    def test_have_its_methods_tasks_values_and_bold_print(self, dataset: str, part: str) -> None:
+        spec = spec_of(dataset, (OURS,), part)
+        rows = [row for row in published_rows(dataset) if row.part == part]
+        assert [m.name for m in spec.methods] == list(dict.fromkeys(r.method for r in rows))
+        assert [t.name for t in spec.tasks] == list(dict.fromkeys(r.task for r in rows))
+        table = build_table(spec, lookup_of())
+        for row in rows:
+            cell = table.cells[row.task, row.method].published
+            assert cell is not None
+            assert (cell.mean, cell.ci95) == (float(row.mean), float(row.ci95))
+            assert cell.bold == row.bold
+
+    def test_bold_is_among_the_methods_of_the_table(self) -> None:
+        records = lookup_of(
+            record("moons", "40", "krda", *[0.8] * 5), record("moons", "40", "jan", *[0.9] * 5)
+        )
+        for part, bold in (("main", True), ("appendix", False)):
+            table = build_table(spec_of("moons", part=part), records)
+            assert table.cells["40", "krda"].bold == bold
+
+    def test_tasks_stand_in_rows_and_methods_in_columns(self) -> None:
+        spec = spec_of("moons", part="main")
+        records = random_records(spec, 6)
+        text = render_markdown(spec, lookup_of(*records.values()))
+        head, *_ = text.split("| Task |")[1].splitlines()
+        assert [cell.strip() for cell in head.split("|")][1:-1] == [
+            "Source only", "Target only", "DANN", "SA", "KMM", "OT", "SHOT", "KRDA",
+        ]  # fmt: skip
+        rows = grid(text)
+        assert [row[0] for row in rows if row[0]] == [*(f"{a}°" for a in range(10, 91, 10)), "mean"]
+        for row in rows[:-3]:
+            if row[1] == "ours":
+                for method, cell in zip(spec.methods, row[2:], strict=True):
+                    five = 100 * np.array(records[row.method[:-1], method.name].accuracies)
+                    half = stats.t.ppf(0.975, 4) * five.std(ddof=1) / np.sqrt(5)
+                    assert plain(cell) == f"{five.mean():.1f} ± {half:.1f}"
+
+
+class TestManyTasks:
+    def test_are_split_into_blocks_that_fit_a_page(self) -> None:
+        spec = spec_of("hepmass_sim", (OURS,))
+        records = random_records(spec, 7)
+        text = render_markdown(spec, lookup_of(*records.values()))
+        heads = [
+            [cell.strip() for cell in line.split("|")][3:-1]
+            for line in text.splitlines()
+            if line.startswith("| Method |  |")
+        ]
+        assert [len(head) for head in heads] == [10, 11]
+        assert heads[0] + heads[1] == [*(task.label for task in spec.tasks), "mean"]
+        for number, head in enumerate(heads):
+            rows = grid(text, number)
+            assert {len(row) for row in rows} == {len(head) + 2}
+            assert len(rows) == 12 * 3 + 2
+        first = next(row for row in grid(text, 1) if row.method == "KRDA" and row[1] == "ours")
+        mean = 100 * np.mean(records[heads[1][0], "krda"].accuracies)
+        assert plain(first[2]).startswith(f"{mean:.1f} ±")

@@ -1,0 +1,102 @@
+"""How often the tables' 95 % interval holds the accuracy that a new draw of the data would give.
+
+::
+
+    python scripts/interval_coverage.py --angle 40 --draws 300
+
+*Source only* on moons, for it takes milliseconds: many draws of source, target and test rows, each
+with the protocol's five 90 % subsamples and its t interval. Printed are the standard deviations
+within and between draws, the share of draws whose interval holds the mean over all draws, and the
+same share for intervals over five *independent* draws, which is what Student's formula is for.
+Nothing is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from experiments.threads import limit_threads
+
+limit_threads()
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+
+from experiments.datasets.base import unlock
+from experiments.datasets.moons import Moons
+from experiments.protocol import Protocol, draw_repetition
+from experiments.statistics import mean_and_interval
+
+
+def accuracies(angle: float, n_draws: int) -> NDArray[np.float64]:
+    """Accuracy of Source only on many draws of the data.
+
+    Parameters
+    ----------
+    angle : float
+        Degrees.
+    n_draws : int
+
+    Returns
+    -------
+    accuracies : ndarray of shape (n_draws, 5)
+        Percent, one column a repetition.
+    """
+    protocol = Protocol()
+    rows = []
+    for draw in range(n_draws):
+        task = Moons(draw=draw).task(f"{angle:g}")
+        row = []
+        for number in range(protocol.n_repetitions):
+            drawn = draw_repetition(task, number, protocol)
+            model = SVC().fit(drawn.Xs, drawn.ys)
+            row.append(100 * float(np.mean(model.predict(drawn.X_test) == unlock(drawn.y_test))))
+        rows.append(row)
+    return np.array(rows)
+
+
+def coverage(groups: NDArray[np.float64], truth: float) -> float:
+    """Share of rows whose t interval holds a value.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_groups, n)
+    truth : float
+
+    Returns
+    -------
+    share : float
+    """
+    found = [mean_and_interval(group) for group in groups.tolist()]
+    return float(np.mean([interval.low <= truth <= interval.high for interval in found]))
+
+
+def main() -> None:
+    """Run the simulation and print what it gives."""
+    parser = argparse.ArgumentParser(description="Coverage of the t interval over subsamples.")
+    parser.add_argument("--angle", type=float, nargs="+", default=[40.0])
+    parser.add_argument("--draws", type=int, default=300)
+    options = parser.parse_args()
+    if options.draws < 10:
+        parser.error(f"--draws must be at least 10, got {options.draws}")
+    print("angle   mean  sd within  sd between  coverage: subsamples  independent")
+    for angle in options.angle:
+        values = accuracies(angle, options.draws)
+        truth = float(values.mean())
+        within = float(np.sqrt(values.var(axis=1, ddof=1).mean()))
+        between = float(values.mean(axis=1).std(ddof=1))
+        # One repetition of each of five draws: nothing is shared.
+        first = values[: len(values) // 5 * 5, 0].reshape(-1, 5)
+        print(
+            f"{angle:5g}  {truth:5.1f}  {within:9.2f}  {between:10.2f}"
+            f"  {100 * coverage(values, truth):20.0f}%  {100 * coverage(first, truth):10.0f}%"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Made-up records for tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from experiments.records import Outcome, Record, sha256_of
+from experiments.tables import TableSpec
+
+
+def make_outcome(repetition: int, value: float | str) -> Outcome:
+    """A number is the accuracy of a repetition that is done, a text the status and error else."""
+    if isinstance(value, str):
+        status, _, error = value.partition(": ")
+        return Outcome(repetition, 100 + repetition, status, None, 0.1, None, error)  # type: ignore[arg-type]
+    return Outcome(repetition, 100 + repetition, "done", value, 0.1, 0.1, None)
+
+
+def make_record(
+    dataset: str, task: str, method: str, *values: float | str, config: int = 0
+) -> Record:
+    """A record with these outcomes."""
+    return Record(
+        dataset=dataset,
+        task=task,
+        method=method,
+        identity="1d" * 32,
+        config_sha256=sha256_of({"config": config}),
+        config={"config": config},
+        data_sha256="da" * 32,
+        code_fingerprint="c0de" * 16,
+        outcomes=tuple(make_outcome(i, value) for i, value in enumerate(values)),
+        environment={},
+    )
+
+
+def random_records(spec: TableSpec, seed: int) -> dict[tuple[str, str], Record]:
+    """Five accuracies, of 1000 test rows, for every cell of a table."""
+    generator = np.random.default_rng(seed)
+    return {
+        (task.name, method.name): make_record(
+            spec.dataset,
+            task.name,
+            method.name,
+            *(generator.integers(300, 1001, 5) / 1000).tolist(),
+        )
+        for task in spec.tasks
+        for method in spec.methods
+    }
+
+
+def failed(record: Record) -> Record:
+    """The same with its last repetition failed."""
+    lost = make_outcome(len(record.outcomes) - 1, "failed: made up")
+    return replace(record, outcomes=(*record.outcomes[:-1], lost))

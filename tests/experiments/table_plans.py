@@ -1,0 +1,40 @@
+"""Plans of tables for tests: committed ones, and one of 20 tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from experiments.plan import TablePlan, load_table
+from experiments.published import METHODS, published
+from experiments.table_specs import table_spec
+from experiments.tables import TableSpec
+
+ADDITIONS = (
+    "sa_linear", "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "krda_reversed",
+    "krda_random",
+)  # fmt: skip
+OURS = "quantiles"
+"""A method that is not in the paper."""
+
+
+def plan_of(dataset: str, ours: tuple[str, ...] = ()) -> TablePlan:
+    """The paper's twelve methods on all tasks of a data set."""
+    if dataset in ("moons", "amazon"):
+        return replace(load_table(dataset), ours=ours)
+    tasks = tuple(dict.fromkeys(task for task, _ in published(dataset)))
+    simulated = ", simulated" if dataset.endswith("_sim") else ""
+    return TablePlan(
+        name=dataset,
+        title=f"HEPMASS{simulated}",
+        dataset=dataset,
+        tasks=tasks,
+        task_label="{}",
+        paper=tuple(METHODS.values()),
+        ours=ours,
+        test_rows=2000,
+    )
+
+
+def spec_of(dataset: str, ours: tuple[str, ...] = (), part: str | None = None) -> TableSpec:
+    """Its table, without composing any config."""
+    return table_spec(plan_of(dataset, ours), part, repetitions=5)

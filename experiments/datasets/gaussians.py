@@ -68,11 +68,11 @@ class Gaussians:
         of one component has one label, which no classifier can be trained on.
     n_source, n_target, n_test : int, default=1000
         Rows (paper: 1000 for source and target).
-    radius : float, default=3
+    radius : float, default=3.5
         Of the circles of means.
-    distance : float, default=9
+    distance : float, default=11
         Of the circles' centres, along the first axis.
-    sd : sequence of two float, default=(0.3, 0.8)
+    sd : sequence of two float, default=(0.25, 0.6)
         Range of the standard deviations along a component's axes.
     draw : int, default=0
         Number of the data draw; another number gives other mixtures and other rows.
@@ -86,9 +86,9 @@ class Gaussians:
         n_source: int = 1000,
         n_target: int = 1000,
         n_test: int = 1000,
-        radius: float = 3.0,
-        distance: float = 9.0,
-        sd: tuple[float, float] = (0.3, 0.8),
+        radius: float = 3.5,
+        distance: float = 11.0,
+        sd: tuple[float, float] = (0.25, 0.6),
         draw: int = 0,
     ) -> None:
         self.tasks = tasks

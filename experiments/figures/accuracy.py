@@ -63,7 +63,16 @@ def draw(
             axis.set_title(METHOD_LABELS.get(method, method))
             if method != _REFERENCE:
                 _, means, _ = _ours(table, values, _REFERENCE)
-                axis.plot(places, means, color=GREY, ls=":", lw=1, label="Source only, ours")
+                axis.plot(
+                    places,
+                    means,
+                    color=GREY,
+                    ls=":" if numeric else "none",
+                    lw=1,
+                    marker=None if numeric else "_",
+                    ms=7,
+                    label="Source only, ours",
+                )
             _draw_method(axis, table, places, values, method, joined=numeric)
             shown = [(x, theirs[task, method]) for x, task in zip(places, table.tasks, strict=True)
                      if (task, method) in theirs]  # fmt: skip

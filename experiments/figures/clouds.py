@@ -38,7 +38,7 @@ def draw_cloud(axis: Any, rows: TransportRows, kind: str, markers: str, size: fl
             s=size,
             c=colour,
             marker=marker,
-            linewidths=0.7 if marker in "x+" else 0,
+            linewidths=0.6 if marker in "x+" else 0,
             alpha=0.6,
             label=kind if number == 0 else None,
         )

@@ -15,6 +15,8 @@ from experiments.figures.style import MAPPING, PAGE_WIDTH, figure_legend, new_fi
 NAME = "moons_components"
 COMPONENTS = (2, 3, 5)
 _MARKERS = {"source": "o", "target": "^", "transported source": "x"}
+# Transported rows lie on the target and must not hide it.
+_SIZES = {"source": 5, "target": 9, "transported source": 4}
 
 
 def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 8) -> Any:
@@ -31,7 +33,7 @@ def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 8) -> Any:
     -------
     figure : matplotlib.figure.Figure
     """
-    with new_figure(PAGE_WIDTH, 2.9) as figure:
+    with new_figure(PAGE_WIDTH, 3.05) as figure:
         axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
         for axis, (components, found) in zip(axes, rows.items(), strict=True):
             axis.set_title(f"{components} components")
@@ -40,7 +42,7 @@ def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 8) -> Any:
                 mark_missing(axis)
                 continue
             for kind in KINDS:
-                draw_cloud(axis, found, kind, _MARKERS[kind], size=5)
+                draw_cloud(axis, found, kind, _MARKERS[kind], size=_SIZES[kind])
             chosen = spread(found.source, n_mappings)
             draw_mappings(axis, found, chosen)
             for number, i in enumerate(chosen, start=1):
@@ -53,8 +55,8 @@ def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 8) -> Any:
         label_axes(axes)
         figure_legend(figure, axes, 4)
         figure.suptitle(
-            "KRDA on moons, target rotated by 40°, by components of the density; "
-            "numbers: the same source rows in all panels"
+            "KRDA on moons, target rotated by 40°\n"
+            "The numbers follow the same source rows through all panels"
         )
         return figure
 

@@ -95,11 +95,21 @@ def _write(axis: Any, row: int, column: int, text: str, difference: float) -> No
     if np.isnan(difference):
         axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fc="0.93", ec="0.7",
                                  hatch="////", lw=0))  # fmt: skip
-    dark = abs(difference) > 0.62 * _LIMIT
     axis.text(
-        column, row, text, ha="center", va="center", color="white" if dark else "black",
+        column, row, text, ha="center", va="center",
+        color="white" if _is_dark(difference) else "black",
         fontsize=6.5 if len(text) <= 8 else 5,
     )  # fmt: skip
+
+
+def _is_dark(difference: float) -> bool:
+    """Whether the colour behind a number is so dark that the number must be white."""
+    if np.isnan(difference):
+        return False
+    from matplotlib import colormaps
+
+    red, green, blue, _ = colormaps[_MAP](0.5 + np.clip(difference, -_LIMIT, _LIMIT) / 2 / _LIMIT)
+    return bool(0.299 * red + 0.587 * green + 0.114 * blue < 0.5)
 
 
 def render(request: Request) -> list[Path]:

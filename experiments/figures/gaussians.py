@@ -15,6 +15,8 @@ from experiments.figures.style import PAGE_WIDTH, figure_legend, new_figure
 
 NAME = "gaussians"
 _MARKERS = {"source": "o", "target": "^", "transported source": "x"}
+# Transported rows lie on the target and must not hide it.
+_SIZES = {"source": 5, "target": 9, "transported source": 3}
 
 
 def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 12) -> Any:
@@ -30,7 +32,7 @@ def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 12) -> Any:
     -------
     figure : matplotlib.figure.Figure
     """
-    with new_figure(PAGE_WIDTH, 2.5) as figure:
+    with new_figure(PAGE_WIDTH, 2.15) as figure:
         axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
         for axis, (task, found) in zip(axes, rows.items(), strict=True):
             m, n = task.split("-")
@@ -40,7 +42,7 @@ def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 12) -> Any:
                 mark_missing(axis)
                 continue
             for kind in KINDS:
-                draw_cloud(axis, found, kind, _MARKERS[kind], size=6)
+                draw_cloud(axis, found, kind, _MARKERS[kind], size=_SIZES[kind])
             draw_mappings(axis, found, spread(found.source, n_mappings))
         label_axes(axes)
         figure_legend(figure, axes, 4)

@@ -44,7 +44,7 @@ def test_standard_deviations_lie_in_their_range_and_means_on_their_circles():
 def test_source_target_and_test_are_independent_draws():
     task = Gaussians().task("3-3")
     assert not np.allclose(task.Xt, task.X_test)
-    assert not np.allclose(task.Xs + np.array([9, 0]), task.Xt)
+    assert not np.allclose(task.Xs + np.array([11, 0]), task.Xt)
 
 
 def test_the_same_draw_gives_the_same_rows_and_another_one_others():

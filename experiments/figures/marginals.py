@@ -78,8 +78,8 @@ def draw_columns(table: TablePlan, found: Mapping[str, Marginals]) -> Any:
             for axis in grid[row, first * d : (first + 1) * d]:
                 axis.remove()
         figure.supylabel("Share of rows at or below the value", fontsize=8)
-        figure.supxlabel("Value; KS: largest distance to the target, before → after", fontsize=8)
-        figure_legend(figure, list(grid.flat), 3)
+        title = "Value of the column; KS: largest distance to the target, before → after"
+        figure_legend(figure, list(grid.flat), 3, title)
         figure.suptitle(f"{title_of(table)}: single columns before and after KRDA's transport")
         return figure
 
@@ -92,7 +92,7 @@ def _distribution_functions(axis: Any, task: Marginals, column: int) -> None:
     }
     for kind, colour, dashes, width in _KINDS:
         axis.plot(quantiles[kind][column], LEVELS, color=colour, ls=dashes, lw=width, label=kind)
-    # Half of the rows in the middle take a third of the panel, or more: outliers are cut off.
+    # The outermost quantiles do not count: one outlier would squeeze all else together.
     inner = np.concatenate([q[column, 1:-1] for q in quantiles.values()])
     low, high = inner.min(), inner.max()
     margin = 0.05 * (high - low) or 1.0
@@ -191,9 +191,9 @@ def draw_quantiles(table: TablePlan, found: Mapping[str, Marginals]) -> Any:
             axis.plot([], [], color=TRANSPORTED, lw=1, label="transported source")
         for axis in axes[len(table.tasks) :]:
             axis.remove()
-        figure.supxlabel("Quantile of the target's column, scaled", fontsize=8)
         figure.supylabel("Equal quantile of the source, before and after", fontsize=8)
-        figure_legend(figure, axes[: len(table.tasks)], 3)
+        figure_legend(figure, axes[: len(table.tasks)], 3,
+                      "Quantile of the target's column, scaled")  # fmt: skip
         figure.suptitle(f"{title_of(table)}: quantiles of all columns, a line each")
         return figure
 

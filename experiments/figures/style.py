@@ -7,6 +7,7 @@ changes by the day, so the same data gives the same bytes.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,7 +132,7 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
     return [png, pdf]
 
 
-def figure_legend(figure: Any, axes: Sequence[Any], n_columns: int) -> None:
+def figure_legend(figure: Any, axes: Sequence[Any], n_columns: int, title: str = "") -> None:
     """Put one legend below a figure, each label once, in the order of appearance.
 
     Parameters
@@ -139,26 +140,47 @@ def figure_legend(figure: Any, axes: Sequence[Any], n_columns: int) -> None:
     figure : matplotlib.figure.Figure
     axes : sequence of Axes
     n_columns : int
+    title : str
+        Above the legend: what all axes show.
     """
     handles: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=n_columns,
-                  frameon=False, markerscale=1.3)  # fmt: skip
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside lower center",
+        ncols=n_columns,
+        frameon=False,
+        markerscale=1.3,
+        title=title or None,
+        title_fontsize=8,
+    )
+
+
+_NOTE_SIZE = 6.5  # points
 
 
 def footnote(figure: Any, lines: Sequence[str]) -> None:
-    """Write small lines below everything else; none where there are none.
+    """Write small lines below everything else, the legend too; the figure grows by their height.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
     lines : sequence of str
+        Nothing is written where there are none.
     """
-    if lines:
-        import textwrap
-
-        width = int(figure.get_figwidth() * 23)
-        wrapped = [part for line in lines for part in textwrap.wrap(line, width)]
-        figure.supxlabel("\n".join(wrapped), fontsize=6.5, x=0.01, ha="left")
+    if not lines:
+        return
+    width, height = figure.get_size_inches()
+    wrapped = [part for line in lines for part in textwrap.wrap(line, int(width * 21))]
+    needed = 1.4 * _NOTE_SIZE / 72 * len(wrapped) + 0.08
+    figure.set_size_inches(width, height + needed)
+    share = needed / (height + needed)
+    above = (0, share, 1, 1 - share)
+    figure.get_layout_engine().set(rect=above)
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor(above, transform=figure.transFigure)
+    figure.text(0.01, 0.04 / (height + needed), "\n".join(wrapped), fontsize=_NOTE_SIZE,
+                va="bottom", ha="left", in_layout=False)  # fmt: skip

@@ -16,6 +16,7 @@ from experiments.figures.style import (
     figure_legend,
     footnote,
     new_figure,
+    percent_limits,
     save_figure,
 )
 from experiments.figures.values import (
@@ -92,6 +93,7 @@ def draw(
                 axis.set_xticks(places[::2], [task_name(table, t) for t in table.tasks[::2]])
         for axis in axes[len(table.paper) :]:
             axis.remove()
+        percent_limits(axes[0])
         for axis in grid[:, 0]:
             axis.set_ylabel("Accuracy (%)")
         for column in range(min(n_columns, len(table.paper))):
@@ -173,7 +175,8 @@ def _draw_method(
     for x, mean, task in zip(places, means, table.tasks, strict=True):
         gap = values[task, method].gap
         if gap == "missing" or math.isnan(mean):
-            axis.text(x, 0.03, "×", transform=axis.get_xaxis_transform(), ha="center", fontsize=7)
+            axis.text(x, 0.03, "missing" if gap == "missing" else gap, rotation=90, fontsize=5,
+                      ha="center", transform=axis.get_xaxis_transform())  # fmt: skip
         elif gap is not None:
             axis.annotate(gap, (x, mean), (2, 3), textcoords="offset points", fontsize=5.5)
 

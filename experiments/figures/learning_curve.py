@@ -17,6 +17,7 @@ from experiments.figures.style import (
     footnote,
     method_style,
     new_figure,
+    percent_limits,
     save_figure,
 )
 from experiments.figures.values import CellValue, cell_values, gaps, nothing_done
@@ -65,6 +66,7 @@ def draw(plan: CurvePlan, values: Mapping[tuple[int, str], CellValue]) -> Any:
             axis.set_xlabel(plan.label)
             axis.grid(axis="y", color="0.9", lw=0.5)
         axes[0].set_ylabel("Accuracy (%)")
+        percent_limits(axes[0])
         figure_legend(figure, axes, 6)
         n = max(value.n_repetitions for value in values.values())
         figure.suptitle(f"{plan.title}: mean and 95% band of {n} repetitions")

@@ -142,7 +142,8 @@ def draw_statistics(table: TablePlan, found: Mapping[str, Marginals]) -> Any:
             # Its lightness falls all the way, so it reads in grey.
             image = axis.imshow(grid, cmap="cividis_r", vmin=0, vmax=largest, aspect="auto")
             axis.set_title(name)
-            axis.set_xticks(range(0, d, 5), range(1, d + 1, 5))
+            shown = [1, *range(5, d + 1, 5)]
+            axis.set_xticks([column - 1 for column in shown], shown)
             axis.set_xlabel("Column (at the end of a row: mean)")
             axis.spines[:].set_visible(False)
         axes[0].set_yticks(range(len(table.tasks)), [task_name(table, t) for t in table.tasks])

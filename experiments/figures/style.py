@@ -127,8 +127,9 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     png, pdf = path.with_name(f"{path.name}.png"), path.with_name(f"{path.name}.pdf")
     with _settings():
-        figure.savefig(png, dpi=200, metadata={"Software": None})
-        figure.savefig(pdf, metadata={"CreationDate": None})
+        area = _saved_area(figure)
+        figure.savefig(png, dpi=200, metadata={"Software": None}, bbox_inches=area)
+        figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=area)
     return [png, pdf]
 
 
@@ -160,10 +161,14 @@ def figure_legend(figure: Any, axes: Sequence[Any], n_columns: int, title: str =
 
 
 _NOTE_SIZE = 6.5  # points
+_NOTE = "footnote"
 
 
 def footnote(figure: Any, lines: Sequence[str]) -> None:
-    """Write small lines below everything else, the legend too; the figure grows by their height.
+    """Write small lines below everything else, the legend too.
+
+    They stand below the figure's lower edge, where they take no room from the layout;
+    :func:`save_figure` saves that strip too.
 
     Parameters
     ----------
@@ -175,12 +180,35 @@ def footnote(figure: Any, lines: Sequence[str]) -> None:
         return
     width, height = figure.get_size_inches()
     wrapped = [part for line in lines for part in textwrap.wrap(line, int(width * 21))]
-    needed = 1.4 * _NOTE_SIZE / 72 * len(wrapped) + 0.08
-    figure.set_size_inches(width, height + needed)
-    share = needed / (height + needed)
-    above = (0, share, 1, 1 - share)
-    figure.get_layout_engine().set(rect=above)
+    strip = 1.4 * _NOTE_SIZE / 72 * len(wrapped) + 0.08  # inches
+    figure.text(0.01, -strip / height, "\n".join(wrapped), fontsize=_NOTE_SIZE, va="bottom",
+                ha="left", in_layout=False, gid=_NOTE)  # fmt: skip
+
+
+def _saved_area(figure: Any) -> Any:
+    """The figure and the strip of its footnote, in inches."""
+    from matplotlib.transforms import Bbox
+
+    width, height = figure.get_size_inches()
+    notes = [text for text in figure.texts if text.get_gid() == _NOTE]
+    if not notes:
+        return Bbox.from_extents(0, 0, width, height)
+    # A legend stands at the lower edge of what is saved. Fix it where it is without the strip, for
+    # which the layout must be settled and stay.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for legend in figure.legends:
-        legend.set_bbox_to_anchor(above, transform=figure.transFigure)
-    figure.text(0.01, 0.04 / (height + needed), "\n".join(wrapped), fontsize=_NOTE_SIZE,
-                va="bottom", ha="left", in_layout=False)  # fmt: skip
+        legend.set_bbox_to_anchor((0, 0, 1, 1), transform=figure.transFigure)
+    lowest = min(text.get_position()[1] for text in notes)
+    return Bbox.from_extents(0, lowest * height - 0.04, width, height)
+
+
+def percent_limits(axis: Any) -> None:
+    """Cut an axis of accuracies where intervals leave what an accuracy can be.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+    """
+    low, high = axis.get_ylim()
+    axis.set_ylim(max(low, -3), min(high, 103))

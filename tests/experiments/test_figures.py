@@ -38,7 +38,7 @@ from experiments.figures.rows import (
     save_rows,
     transport_rows,
 )
-from experiments.figures.style import METHOD_STYLES, save_figure
+from experiments.figures.style import METHOD_STYLES, footnote, save_figure
 from experiments.figures.values import cell_values
 from experiments.published import PublishedCell, published
 
@@ -120,6 +120,20 @@ def test_the_same_curve_gives_the_same_bytes(cells, tmp_path):
 @pytest.mark.parametrize("name", ROW_FIGURES)
 def test_the_same_rows_give_the_same_bytes(name, tmp_path):
     assert_same_bytes_and_embedded_fonts(ROW_FIGURES[name], tmp_path)
+
+
+def test_a_footnote_adds_a_strip_below_and_moves_nothing(tmp_path):
+    def height(path):
+        return int.from_bytes(path.read_bytes()[20:24], "big")
+
+    plain, noted = ROW_FIGURES["moons"](), ROW_FIGURES["moons"]()
+    footnote(noted, ["one line", "another line"])
+    (before, _), (after, _) = save_figure(plain, tmp_path / "a"), save_figure(noted, tmp_path / "b")
+    assert height(after) > height(before)
+    for one, other in zip(plain.axes, noted.axes, strict=True):
+        np.testing.assert_allclose(
+            one.get_position().bounds, other.get_position().bounds, atol=0.01
+        )
 
 
 def test_a_persons_own_matplotlib_settings_change_no_figure(tmp_path):
@@ -271,7 +285,7 @@ class TestTableFigures:
         assert np.isnan(figure.axes[0].images[0].get_array().filled(np.nan)[1, 2])
         figure = accuracy.draw(MOONS, values, published("moons"))
         assert np.isnan(figure.axes[2].containers[0].lines[0].get_ydata(orig=False)[1])
-        assert [t.get_text() for t in figure.axes[2].texts] == ["×"]
+        assert [t.get_text() for t in figure.axes[2].texts] == ["missing"]
         assert [t.get_text() for t in figure.axes[3].texts] == ["1/2"]
         said = " ".join(texts(figure))
         assert "No record: SA (40°)." in said

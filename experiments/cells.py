@@ -48,10 +48,14 @@ class Cell:
         parameters) and ``protocol``, all resolved to plain values.
     timeout_seconds : float or None
         Time limit for a repetition; it changes no number and is no part of the identity.
+    overrides : tuple of str
+        How its config differs from what the names of data set, task and method stand for, in
+        Hydra's grammar. For its label and the command that runs it; the config says it all.
     """
 
     config: dict[str, Any]
     timeout_seconds: float | None = field(default=None, compare=False)
+    overrides: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def dataset(self) -> str:
@@ -70,8 +74,8 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """``moons/40 krda``."""
-        return f"{self.dataset}/{self.task} {self.method}"
+        """``moons/40 krda``, and the overrides where there are any."""
+        return " ".join((f"{self.dataset}/{self.task}", self.method, *self.overrides))
 
     @cached_property
     def config_sha256(self) -> str:

@@ -19,7 +19,7 @@ from experiments.datasets.hepmass_checks import (
     simulated_accuracies,
     simulated_samples,
 )
-from experiments.figures import save_figure, style
+from experiments.figures.style import new_figure, save_figure
 from experiments.fingerprint import code_fingerprint
 
 #: What the committed numbers depend on.
@@ -196,8 +196,8 @@ def draw(numbers: dict[str, Any], path: Path) -> list[Path]:
     """
     published = published_statistics()
     simulated = {tuple(key): value for *key, value in numbers["statistics"]}
-    with style() as plt:
-        figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+    with new_figure(11, 3.6) as figure:
+        axes = figure.subplots(1, 3)
         axis = axes[0]
         samples = ("background", *(f"signal_{mass}" for mass in MASSES))
         for height, (sample, colour) in enumerate(
@@ -241,5 +241,5 @@ def draw(numbers: dict[str, Any], path: Path) -> list[Path]:
         axis.set_xlabel("published accuracy on real HEPMASS (%)")
         axis.set_ylabel("accuracy on simulated HEPMASS (%)")
         axis.legend(frameon=False, fontsize=7)
-        figure.suptitle("Simulated HEPMASS beside what is published of the real data", fontsize=10)
+        figure.suptitle("Simulated HEPMASS beside what is published of the real data")
         return save_figure(figure, path)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import matplotlib
 import scikit_posthocs
-from matplotlib.figure import Figure
 
 from experiments.comparisons import ALPHA, RankComparison, nemenyi_frame
-from experiments.figures import save_figure
-
-_SETTINGS: Any = {"font.size": 9, "pdf.fonttype": 42, "svg.hashsalt": "krda"}
+from experiments.figures.style import new_figure, save_figure
 
 
 def draw_ranks(
@@ -48,8 +43,7 @@ def draw_ranks(
         f"{labels[method]} ({rank:.2f})"
         for method, rank in zip(ranks.methods, ranks.average_ranks, strict=True)
     ]
-    with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(9, 1.6 + 0.14 * len(names)), layout="constrained")
+    with new_figure(9, 1.6 + 0.14 * len(names)) as figure:
         axes = figure.subplots()
         drawn = scikit_posthocs.critical_difference_diagram(
             dict(enumerate(ranks.average_ranks)),

@@ -35,7 +35,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.cells import Cell, cell_state
-from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.configuration import config_names
+from experiments.curves import CurvePlan, load_curve
 from experiments.plan import TablePlan, load_table
 from experiments.records import RecordStore
 
@@ -156,7 +157,7 @@ def render(
     status : int
         1 where a figure could not be made, else 0.
     """
-    from experiments.figures import moons_figure
+    from experiments.figures import render_figures
     from experiments.render import (
         compare_with_committed,
         render_provenance,
@@ -172,17 +173,18 @@ def render(
         # Of all tables together: a part of them would leave out the others' cells.
         written.append(render_provenance(tables, store, options.results / "tables"))
         written += render_summary(tables, store, options.results)
-    if any(table.dataset == "moons" for table in tables):
-        overrides = tables[0].overrides
-        cell = cell_from_config(
-            compose_config(("dataset=moons", "dataset.angle=40", "method=krda", *overrides))
+    try:
+        written += render_figures(
+            store,
+            options.results / "figures",
+            compute=not options.render,
+            tables=tables,
+            tell=lambda line: console.print(line, markup=False),
         )
-        try:
-            written += moons_figure(cell, options.results / "figures", compute=not options.render)
-        except (ArithmeticError, RuntimeError, ValueError) as error:
-            # The ledger of the cells must still be told.
-            console.print(f"The figure of moons could not be made: {error}", markup=False)
-            status = 1
+    except (ArithmeticError, RuntimeError, ValueError) as error:
+        # The ledger of the cells must still be told.
+        console.print(f"The figures could not be made: {error}", markup=False)
+        status = 1
     for path in written:
         console.print(f"wrote {path}", markup=False)
     if not options.render and options.protocol == "paper":
@@ -213,8 +215,8 @@ def run_tables(
     store.sweep()
     cells = [
         cell
-        for table in tables
-        for (_, method), cell in table.cells.items()
+        for plan in (*tables, *curves_of(tables))
+        for (_, method), cell in plan.cells.items()
         if options.method is None or method in options.method
     ]
     run = Run(
@@ -261,6 +263,24 @@ def run_tables(
     return run.failures
 
 
+def curves_of(tables: Sequence[TablePlan]) -> list[CurvePlan]:
+    """The learning curves that are run with some tables: those of the tables' data sets.
+
+    Parameters
+    ----------
+    tables : sequence of TablePlan
+
+    Returns
+    -------
+    curves : list of CurvePlan
+        With the tables' overrides.
+    """
+    overrides = tables[0].overrides if tables else ()
+    datasets = {table.dataset for table in tables}
+    curves = [load_curve(name, overrides) for name in config_names("curve")]
+    return [curve for curve in curves if curve.dataset in datasets]
+
+
 def describe(run: Run) -> str:
     """Say in a line how far a run is.
 
@@ -300,17 +320,17 @@ def show_status(console: Console, tables: Sequence[TablePlan], store: RecordStor
     """
     scan = store.scan()
     wanted: set[Path] = set()
-    for table in tables:
+    for plan in (*tables, *curves_of(tables)):
         counts: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
-        for cell in table.cells.values():
+        for cell in plan.cells.values():
             found = cell_state(cell, store, read=scan.at, data_sha256=Cell.remembered_data_sha256)
             counts[found.state] += 1
             wanted.add(store.path(cell.dataset, cell.task, cell.method, cell.config_sha256))
             if found.state == "unavailable":
                 reasons[str(found.reason)] += 1
         told = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
-        console.print(f"{table.name}: {len(table.cells)} cells: {told}")
+        console.print(f"{plan.name}: {len(plan.cells)} cells: {told}")
         for reason, n in reasons.items():
             console.print(f"  {n} of unavailable data: {reason}", markup=False)
     for damage in scan.damaged:
@@ -374,6 +394,7 @@ def rerun_command(cell: Cell, results: Path, protocol: str, overrides: Sequence[
         f"dataset={cell.dataset}",
         f"dataset.task={cell.task}",
         f"method={cell.method}",
+        *cell.overrides,
         f"runtime.results={results}",
     ]
     if protocol != "paper":

@@ -1,0 +1,177 @@
+"""Rows of two-dimensional tasks before and after the transport: computed once, then stored."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.cells import Cell
+from experiments.datasets.base import unlock
+from experiments.protocol import method_seed
+from experiments.records import sha256_of
+from krda.estimator import KRDA
+
+FloatArray = NDArray[np.float64]
+
+# Raise it when other rows are computed from the same cell.
+_VERSION = 1
+_FIELDS = ["kind", "label", "x", "y"]
+
+
+@dataclass(frozen=True)
+class TransportRows:
+    """Rows of a two-dimensional task before and after the transport.
+
+    Attributes
+    ----------
+    source, transported : ndarray of shape (n_source, 2)
+    target : ndarray of shape (n_target, 2)
+    source_labels : ndarray of shape (n_source,)
+    target_labels : ndarray of shape (n_target,)
+        For the reader's eye; the transport does not know them.
+    """
+
+    source: FloatArray
+    transported: FloatArray
+    target: FloatArray
+    source_labels: NDArray[np.int64]
+    target_labels: NDArray[np.int64]
+
+
+def rows_identity(cell: Cell) -> str:
+    """Hash of everything that can change the rows, 12 hex digits."""
+    return sha256_of({"cell": cell.identity(cell.load().sha256), "version": _VERSION})[:12]
+
+
+def transport_rows(cell: Cell) -> TransportRows:
+    """Fit KRDA on all training rows of a cell's task and transport the source.
+
+    Parameters
+    ----------
+    cell : Cell
+        Of a two-dimensional data set, with a method that transports, such as ``krda``.
+
+    Returns
+    -------
+    rows : TransportRows
+
+    Raises
+    ------
+    ValueError
+        The method is another one.
+    """
+    task = cell.load()
+    model = cell.make_method(method_seed(task, cell.method, 0))
+    if not isinstance(model, KRDA):
+        raise ValueError(f"The figure shows a transport; {cell.method} is not KRDA.")
+    return TransportRows(
+        source=task.Xs,
+        transported=model.fit_transform(task.Xs, task.ys, task.Xt),
+        target=task.Xt,
+        source_labels=task.ys,
+        target_labels=unlock(task.yt),
+    )
+
+
+def save_rows(rows: TransportRows, path: Path, identity: str) -> None:
+    """Write rows as CSV: kind, label, x, y; seven significant digits, a hundredth of a pixel.
+
+    Parameters
+    ----------
+    rows : TransportRows
+    path : Path
+    identity : str
+        Of :func:`rows_identity`; stands in the first line.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kinds = (
+        ("source", rows.source, rows.source_labels),
+        ("transported", rows.transported, rows.source_labels),
+        ("target", rows.target, rows.target_labels),
+    )
+    with path.open("w", newline="", encoding="ascii") as file:
+        file.write(f"# {identity}\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_FIELDS)
+        for kind, points, labels in kinds:
+            for (x, y), label in zip(points.tolist(), labels.tolist(), strict=True):
+                writer.writerow([kind, label, f"{x:.7g}", f"{y:.7g}"])
+
+
+def load_rows(path: Path) -> tuple[TransportRows, str]:
+    """Read what :func:`save_rows` wrote.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    rows : TransportRows
+    identity : str
+
+    Raises
+    ------
+    ValueError
+        The file was not written by :func:`save_rows`, or was damaged since.
+    """
+    with path.open(newline="", encoding="ascii") as file:
+        head = file.readline()
+        reader = csv.DictReader(file)
+        table = list(reader)
+    if not head.startswith("# ") or reader.fieldnames != _FIELDS:
+        raise ValueError(
+            f"{path} does not hold rows of a figure; delete it and let them be computed again."
+        )
+
+    def points(kind: str) -> FloatArray:
+        return np.array([[float(r["x"]), float(r["y"])] for r in table if r["kind"] == kind])
+
+    def labels(kind: str) -> NDArray[np.int64]:
+        return np.array([int(r["label"]) for r in table if r["kind"] == kind])
+
+    rows = TransportRows(
+        points("source"),
+        points("transported"),
+        points("target"),
+        labels("source"),
+        labels("target"),
+    )
+    if len(rows.source) != len(rows.transported) or not len(rows.source):
+        raise ValueError(
+            f"{path}: {len(rows.source)} source and {len(rows.transported)} transported rows; "
+            "delete it and let them be computed again."
+        )
+    return rows, head[2:].strip()
+
+
+def obtain_rows(cell: Cell, path: Path, *, compute: bool) -> TransportRows | None:
+    """Read a cell's rows, after computing and storing them where that is wanted and needed.
+
+    Parameters
+    ----------
+    cell : Cell
+    path : Path
+        Where they are stored.
+    compute : bool
+        Compute them unless rows of the same identity are stored; else take what is stored,
+        whatever it was made by, as tables do.
+
+    Returns
+    -------
+    rows : TransportRows or None
+        None where nothing is stored and nothing was to be computed.
+    """
+    if compute:
+        identity = rows_identity(cell)
+        try:
+            current = load_rows(path)[1] == identity
+        except (OSError, ValueError, KeyError):
+            current = False
+        if not current:
+            save_rows(transport_rows(cell), path, identity)
+    return load_rows(path)[0] if path.is_file() else None

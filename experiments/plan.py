@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -110,3 +111,58 @@ def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
     for key in ("tasks", "paper", "ours"):
         content[key] = tuple(content[key])
     return TablePlan(name=name, overrides=tuple(overrides), **content)
+
+
+def default_tables(records: Path) -> tuple[str, ...]:
+    """Names of the tables that are made where none is asked for.
+
+    Of HEPMASS the real data's where it is on this computer, else that of the simulation. A table
+    of which there are records already is made in any case, so that none is left behind.
+
+    Parameters
+    ----------
+    records : Path
+        Directory of the records.
+
+    Returns
+    -------
+    names : tuple of str
+    """
+    preferred, other = ("hepmass", "hepmass_sim")
+    if not _real_hepmass():
+        preferred, other = other, preferred
+    return tuple(
+        name for name in config_names("table") if name != other or (records / name).is_dir()
+    )
+
+
+def note_on_hepmass(names: Sequence[str]) -> str | None:
+    """Say which HEPMASS stands in the tables; None where none does.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of tables.
+
+    Returns
+    -------
+    note : str or None
+    """
+    simulated = (
+        "HEPMASS is SIMULATED (table hepmass_sim), not the real data; docs/hepmass.md says how to "
+        "get that."
+    )
+    match "hepmass" in names, "hepmass_sim" in names:
+        case True, True:
+            return "HEPMASS: the real data (table hepmass) and a simulation (table hepmass_sim)."
+        case True, False:
+            return "HEPMASS: the real data."
+        case False, True:
+            return simulated
+    return None
+
+
+def _real_hepmass() -> bool:
+    from experiments.datasets.hepmass import Hepmass
+
+    return Hepmass.available()

@@ -37,7 +37,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from experiments.cells import Cell, cell_state
 from experiments.configuration import config_names
 from experiments.curves import CurvePlan, load_curve
-from experiments.plan import TablePlan, load_table
+from experiments.plan import TablePlan, default_tables, load_table, note_on_hepmass
 from experiments.records import RecordStore
 
 # What runs or renders cells loads numerical libraries; --status does without.
@@ -61,7 +61,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         nargs="+",
         choices=config_names("table"),
         metavar="TABLE",
-        help=f"tables to make: {', '.join(config_names('table'))} (default: all)",
+        help=f"tables to make: {', '.join(config_names('table'))} (default: all, but of HEPMASS "
+        "the real data's where it is on this computer, else that of the simulation)",
     )
     parser.add_argument(
         "--method",
@@ -117,7 +118,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(highlight=False, soft_wrap=True)
     store = RecordStore(options.results / "records")
     overrides = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
-    tables = [load_table(name, overrides) for name in options.table or config_names("table")]
+    names = options.table or default_tables(store.root)
+    note = note_on_hepmass(names)
+    if note:
+        console.print(note, markup=False)
+    tables = [load_table(name, overrides) for name in names]
     if options.status:
         show_status(console, tables, store)
         return 0
@@ -213,9 +218,10 @@ def run_tables(
     from experiments.runner import Run
 
     store.sweep()
+    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     cells = [
         cell
-        for plan in (*tables, *curves_of(tables))
+        for plan in plans
         for (_, method), cell in plan.cells.items()
         if options.method is None or method in options.method
     ]
@@ -320,7 +326,8 @@ def show_status(console: Console, tables: Sequence[TablePlan], store: RecordStor
     """
     scan = store.scan()
     wanted: set[Path] = set()
-    for plan in (*tables, *curves_of(tables)):
+    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
+    for plan in plans:
         counts: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
         for cell in plan.cells.values():

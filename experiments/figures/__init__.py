@@ -18,6 +18,7 @@ from experiments.figures import (
     marginals,
     moons,
     runtime,
+    training,
 )
 from experiments.figures.learning_curve import learning_curve_cells
 from experiments.figures.moons import moons_figure
@@ -36,6 +37,7 @@ FIGURES: dict[str, Callable[[Request], list[Path]]] = {
     "differences": differences.render,
     "runtime": runtime.render,
     "marginals": marginals.render,
+    "training": training.render,
 }
 """Name of a kind of figure to the function that makes the files of it that are asked for."""
 

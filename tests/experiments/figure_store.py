@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from experiments.cells import make_record
+from experiments.cells import record_of
 from experiments.curves import CurvePlan
 from experiments.plan import TablePlan
 from experiments.records import Outcome, RecordStore
@@ -55,8 +55,8 @@ def fill(store, cells, *, skip=(), partial=()):
         if key in skip:
             continue
         accuracies = [0.5 + 0.4 * (number % 7) / 7, None if key in partial else 0.8]
-        outcomes = tuple(outcome(r, a, 0.001 * (number + 1)) for r, a in enumerate(accuracies))
-        store.write(make_record(cell, "0" * 64, outcomes))
+        outcomes = {r: outcome(r, a, 0.001 * (number + 1)) for r, a in enumerate(accuracies)}
+        store.write(record_of(cell, "0" * 64, outcomes))
     return store
 
 

@@ -18,7 +18,8 @@ from experiments.statistics import mean_and_interval
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 STORE = RecordStore(RESULTS / "records")
-TABLES = config_names("table")
+# Of real HEPMASS, which is on few computers, there need not be any.
+TABLES = tuple(name for name in config_names("table") if (STORE.root / name).is_dir())
 PARTS_AND_WHOLE = ("", "-main", "-appendix")
 
 
@@ -51,9 +52,12 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
     assert lines
     text = (RESULTS / "tables" / f"{name}.md").read_text(encoding="utf-8")
     tex = (RESULTS / "tables" / f"{name}.tex").read_text(encoding="utf-8")
+    cells = load_table(name.removesuffix("-main").removesuffix("-appendix")).cells
     for line in lines:
         directory = RESULTS / "records" / line["dataset"] / line["task"]
-        (path,) = directory.glob(f"{line['method']}-????????????.json")
+        # The learning curve has other records of the same method and task.
+        config = cells[line["task"], line["method"]].config_sha256
+        path = directory / f"{line['method']}-{config[:12]}.json"
         outcomes = json.loads(path.read_text())["outcomes"]
         five = 100 * np.array([outcome["accuracy"] for outcome in outcomes], dtype=float)
         assert [float(a) for a in line["accuracies"].split(";")] == five.round(8).tolist()

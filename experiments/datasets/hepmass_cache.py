@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.datasets import raw
 from experiments.datasets.collisions import FEATURES, MASSES
 from experiments.datasets.hepmass_raw import FOLDER, NAMES
-from experiments.datasets.raw import cache_directory
 
 #: Number of the layout; a folder of another layout is prepared again.
 SCHEMA = 1
@@ -62,7 +62,7 @@ class Manifest:
 
 def prepared_folder() -> Path:
     """Return where prepared data lies, in the project's cache; it need not exist yet."""
-    return cache_directory() / FOLDER / "prepared"
+    return raw.cache_directory() / FOLDER / "prepared"
 
 
 def array_name(split: str, mass: int, kind: Literal["X", "y"]) -> str:

@@ -29,11 +29,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from experiments.datasets import raw
 from experiments.datasets.collisions import FEATURES, MASSES
 from experiments.datasets.raw import (
     RawDataError,
     RawFile,
-    cache_directory,
     find,
     read_checksums,
     search_folders,
@@ -57,6 +57,7 @@ SINGLE_FILE_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/003
 BLOCK_BYTES = 1 << 23
 # Real lines have about 700 characters. Bounds the memory where a file has no line ends.
 _LONGEST_LINE = 1 << 16
+_LARGEST = float(np.finfo(np.float32).max)
 
 REMEDY = "Delete the file and fetch it again with: python scripts/fetch_data.py hepmass"
 
@@ -212,7 +213,7 @@ def _download_zip() -> None:
             ARCHIVE_URL,
             known_hash=None,
             fname=ZIP_NAME,
-            path=cache_directory() / FOLDER,
+            path=raw.cache_directory() / FOLDER,
             downloader=stream_download,
         )
     except (OSError, ValueError) as error:
@@ -316,7 +317,7 @@ class RawReader:
                     yield data if data.endswith(b"\n") else data + b"\n"
             except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
                 raise self._error(
-                    f"expected an intact gzip file, got after {self.n_rows} rows: {error}."
+                    f"expected an intact gzip file, got after at least {self.n_rows} rows: {error}."
                 ) from error
 
     def _check_header(self, line: bytes) -> None:
@@ -354,7 +355,7 @@ class RawReader:
             # Only now look at single rows, which is slow, to say which one is wrong.
             self._explain(text)
             raise self._error(
-                f"expected rows of numbers, got after {self.n_rows} rows: {error}."
+                f"expected rows of numbers, got after at least {self.n_rows} rows: {error}."
             ) from error
         return Block(X, label.astype(np.int8), mass.astype(np.int64))
 
@@ -372,7 +373,7 @@ class RawReader:
                     value = float(field)
                 except ValueError:
                     value = math.nan
-                if not abs(value) <= np.finfo(np.float32).max:
+                if not abs(value) <= _LARGEST:
                     raise self._error(
                         f"{where} a finite number in column {name!r}, got {field[:40]!r}."
                     )

@@ -1,4 +1,8 @@
-"""Fetch and verify the raw files of a data set: ``python scripts/fetch_data.py amazon``."""
+"""Fetch and verify the raw files of a data set: ``python scripts/fetch_data.py amazon``.
+
+``hepmass`` is also prepared: its files are read once, verified on the way, and written as arrays
+that load at once. Whatever is there already, raw files or prepared data, is not downloaded.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from experiments.datasets import amazon_raw
+from experiments.datasets import amazon_raw, hepmass_prepare, hepmass_raw
 from experiments.datasets.raw import DATA_DIR_VARIABLE, RawDataError, RawFile, find
 
 RAW_FILES: dict[str, Callable[[], tuple[RawFile, ...]]] = {"amazon": amazon_raw.raw_files}
@@ -32,11 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Fetch and verify the raw files of a data set.",
         epilog=f"Files are looked for in ${DATA_DIR_VARIABLE}/DATASET, then in the user's cache.",
     )
-    parser.add_argument("dataset", choices=sorted(RAW_FILES))
+    parser.add_argument("dataset", choices=sorted([*RAW_FILES, "hepmass"]))
     parser.add_argument(
         "--no-download", action="store_true", help="only look for the files and verify them"
     )
     arguments = parser.parse_args(argv)
+    if arguments.dataset == "hepmass":
+        return fetch_hepmass(download=not arguments.no_download)
     files = RAW_FILES[arguments.dataset]()
     failures = 0
     for number, file in enumerate(files, start=1):
@@ -49,6 +55,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     if failures:
         print(f"{failures} of {len(files)} files are missing or wrong.", file=sys.stderr)
     return 1 if failures else 0
+
+
+def fetch_hepmass(*, download: bool) -> int:
+    """Fetch, verify and prepare HEPMASS.
+
+    Parameters
+    ----------
+    download : bool
+        Whether files that are nowhere may be downloaded: several gigabytes.
+
+    Returns
+    -------
+    status : int
+        0 if the prepared data is there, else 1.
+    """
+    try:
+        if download and not hepmass_prepare.available():
+            hepmass_raw.download(lambda line: print(line, flush=True))
+        for line in hepmass_prepare.report_lines(hepmass_prepare.ensure_prepared()):
+            print(line, flush=True)
+    except RawDataError as error:
+        print(error, file=sys.stderr, flush=True)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

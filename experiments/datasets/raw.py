@@ -16,6 +16,10 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 DATA_DIR_VARIABLE = "KRDA_DATA_DIR"
 
@@ -101,6 +105,36 @@ def read_checksums(path: Path) -> dict[str, str]:
     return checksums
 
 
+def search_folders(folder: str) -> list[Path]:
+    """List where a data set's raw files are looked for, the first place first.
+
+    Parameters
+    ----------
+    folder : str
+        The data set's folder, ``amazon``.
+
+    Returns
+    -------
+    folders : list of Path
+        ``$KRDA_DATA_DIR/FOLDER`` if the variable is set, then the cache's; they need not exist.
+
+    Raises
+    ------
+    RawDataError
+        ``KRDA_DATA_DIR`` names a folder that does not exist.
+    """
+    folders = [cache_directory() / folder]
+    data_dir = os.environ.get(DATA_DIR_VARIABLE)
+    if data_dir:
+        if not Path(data_dir).is_dir():
+            raise RawDataError(
+                f"{DATA_DIR_VARIABLE} is set to {data_dir!r}, which is no existing folder. Set it "
+                "to the folder that holds one folder a data set, or unset it."
+            )
+        folders.insert(0, Path(data_dir) / folder)
+    return folders
+
+
 def find(file: RawFile, *, download: bool = True) -> Path:
     """Find a raw file, download it if it is nowhere, and verify its checksum.
 
@@ -121,16 +155,7 @@ def find(file: RawFile, *, download: bool = True) -> Path:
         The file's checksum is wrong (damaged, truncated or another version), it is nowhere, the
         download failed, or ``KRDA_DATA_DIR`` names a folder that does not exist.
     """
-    cache = cache_directory() / file.folder
-    candidates = [cache / file.name]
-    data_dir = os.environ.get(DATA_DIR_VARIABLE)
-    if data_dir:
-        if not Path(data_dir).is_dir():
-            raise RawDataError(
-                f"{DATA_DIR_VARIABLE} is set to {data_dir!r}, which is no existing folder. Set it "
-                "to the folder that holds one folder a data set, or unset it."
-            )
-        candidates.insert(0, Path(data_dir) / file.folder / file.name)
+    candidates = [folder / file.name for folder in search_folders(file.folder)]
     for path in candidates:
         if path.is_file():
             _verify(path, file)
@@ -141,7 +166,7 @@ def find(file: RawFile, *, download: bool = True) -> Path:
             f"{file.folder}/{file.name} is not there: looked for {looked}. Put the file with "
             f"SHA-256 {file.sha256} there by hand or allow the download from {file.url}."
         )
-    return _download(file, cache, looked)
+    return _download(file, cache_directory() / file.folder, looked)
 
 
 def _verify(path: Path, file: RawFile) -> None:
@@ -154,17 +179,46 @@ def _verify(path: Path, file: RawFile) -> None:
         )
 
 
-def _stream(url: str, output_file: str, pooch: object) -> None:
+def byte_progress() -> Progress:
+    """Return a progress bar over bytes on standard error; without a terminal it shows nothing."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        # Where nobody looks, a bar is noise.
+        disable=not console.is_terminal,
+    )
+
+
+def stream_download(url: str, output_file: str, pooch: object) -> None:
     """Download to a file: a downloader for pooch, whose own leaves a failed connection open."""
     import requests  # pooch depends on it
 
     with (
         requests.get(url, stream=True, timeout=60) as response,
         Path(output_file).open("wb") as stream,
+        byte_progress() as progress,
     ):
         response.raise_for_status()
+        length = response.headers.get("Content-Length")
+        bar = progress.add_task(url.rsplit("/", 1)[-1], total=int(length) if length else None)
         for chunk in response.iter_content(chunk_size=1 << 20):
             stream.write(chunk)
+            progress.advance(bar, len(chunk))
 
 
 def _download(file: RawFile, cache: Path, looked: str) -> Path:
@@ -177,7 +231,7 @@ def _download(file: RawFile, cache: Path, looked: str) -> Path:
             known_hash=f"sha256:{file.sha256}",
             fname=file.name,
             path=cache,
-            downloader=_stream,
+            downloader=stream_download,
         )
     except (OSError, ValueError) as error:  # requests' exceptions are OSErrors
         raise RawDataError(

@@ -98,3 +98,20 @@ def test_settings_that_change_numbers_give_another_cell_and_others_do_not():
 def test_the_hidden_size_follows_the_data_set_as_in_the_paper():
     config = compose_config(("dataset=moons", "method=krda", "dataset.paper.hidden_size=77"))
     assert cell_from_config(config).config["method"]["hidden_size"] == 77
+
+
+@pytest.mark.parametrize(
+    ("dataset", "overrides"),
+    [
+        ("amazon", ()),
+        ("moons", ("protocol=smoke",)),
+        ("hepmass_sim", ("dataset.data.draw=3", "method.hidden_size=7")),
+    ],
+)
+def test_a_grid_has_the_cells_that_hydra_composes_one_by_one(dataset, overrides):
+    (cell,) = cells_of(dataset, ["x"], ["krda"], overrides)
+    alone = cell_from_config(
+        compose_config((f"dataset={dataset}", "method=krda", *overrides)), task="x"
+    )
+    assert cell == alone
+    assert cell.timeout_seconds == alone.timeout_seconds

@@ -37,6 +37,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from experiments.cells import Cell, cell_state
 from experiments.configuration import config_names
 from experiments.curves import CurvePlan, load_curve
+from experiments.datasets.raw import RawDataError
 from experiments.plan import TablePlan, default_tables, load_table, note_on_hepmass
 from experiments.records import RecordStore
 
@@ -134,6 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         console.print("Interrupted. What is done is kept; the same command goes on from here.")
         return 130
+    except RawDataError as error:
+        console.print(str(error), markup=False)
+        return 1
     except OSError as error:
         console.print(
             f"Stopped, for a file could not be read or written: {error}\n"
@@ -218,6 +222,11 @@ def run_tables(
     from experiments.runner import Run
 
     store.sweep()
+    if any(table.dataset == "hepmass" for table in tables):
+        from experiments.datasets.hepmass_prepare import ensure_prepared
+
+        # Once, here, with its progress in sight, not in every worker's first cell.
+        ensure_prepared()
     plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     cells = [
         cell

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from experiments.datasets import raw
@@ -335,6 +334,8 @@ class RawReader:
         try:
             if text.count(b",") != n * (len(HEADER) - 1):
                 raise ValueError("wrong number of columns")
+            import pandas as pd  # to ask whether the files are there must be quick
+
             table = pd.read_csv(
                 io.BytesIO(text),
                 header=None,

@@ -38,8 +38,9 @@ def main() -> None:
     options = parser.parse_args()
     key, _, values = options.vary.partition("=")
     plan = load_table(options.table)
-    width = max(len(value) for value in values.split(","))
-    print(" ".join([" " * width, *(f"{task:>6}" for task in plan.tasks), "  mean"]))
+    width = max(4, *(len(value) for value in values.split(",")))
+    wide = max(6, *(len(task) for task in plan.tasks))
+    print(" ".join([" " * width, *(f"{task:>{wide}}" for task in (*plan.tasks, "mean"))]))
     for method in options.methods:
         print(method)
         rows = []
@@ -49,10 +50,10 @@ def main() -> None:
             records = [run_cell(cell) for cell in cells]
             row = [100 * float(np.mean(r.accuracies)) if r.complete else np.nan for r in records]
             rows.append([*row, float(np.mean(row))])
-            print(f"{value:>{width}}", *(f"{x:6.1f}" for x in rows[-1]), flush=True)
-        print(f"{'mean':>{width}}", *(f"{x:6.1f}" for x in np.mean(rows, axis=0)))
+            print(f"{value:>{width}}", *(f"{x:{wide}.1f}" for x in rows[-1]), flush=True)
+        print(f"{'mean':>{width}}", *(f"{x:{wide}.1f}" for x in np.mean(rows, axis=0)))
         if len(rows) > 1:
-            print(f"{'sd':>{width}}", *(f"{x:6.1f}" for x in np.std(rows, axis=0, ddof=1)))
+            print(f"{'sd':>{width}}", *(f"{x:{wide}.1f}" for x in np.std(rows, axis=0, ddof=1)))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ METHOD_LABELS = {
     "ot_sinkhorn_lpl1": "OT, Sinkhorn with class groups",
     "krda_reversed": "KRDA, columns reversed",
     "krda_random": "KRDA, random column order",
+    "krda_unspread": "KRDA, point masses left alone",
 }
 
 

@@ -14,8 +14,9 @@ of single columns, so that nothing else of the method changes; carried rows take
 values in such columns, in the target's own proportions.
 
 A column is *discrete* where few values make up all of its rows: its cells are [0, 1), [1, 2), ...
-in the order of the values. Any other column may have single atoms, such as the zeros of a
-zero-inflated amount: each gets a cell of one standard deviation that is inserted into the line.
+in the order of the values. Carried rows then hold the target's own values and no others. Any other
+column may have single atoms, such as the zeros of a zero-inflated amount: each gets a cell of one
+standard deviation that is inserted into the line.
 
 References
 ----------
@@ -32,8 +33,10 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-# A column is discrete if its values are held by at least so many rows each, on average.
+# A column is discrete if its values are held by at least so many rows each, on average...
 _ROWS_A_VALUE = 10
+# ... or if they are whole numbers and held by so many: counts with a long tail.
+_ROWS_A_WHOLE_NUMBER = 2
 # In any other column a value is an atom if at least this share of the rows holds it...
 _ATOM_SHARE = 0.05
 # ... and at least so many rows: among a handful of rows one tie is a large share.
@@ -123,11 +126,13 @@ def find_atoms(x: FloatArray) -> Atoms:
     Returns
     -------
     atoms : Atoms
-        All values where they are held by 10 rows each on average; else those that 5 % of the rows,
-        and at least 10, hold.
+        All values where they are held by 10 rows each on average, or by 2 if they are whole
+        numbers; else those that 5 % of the rows, and at least 10, hold.
     """
     values, counts = np.unique(x, return_counts=True)
-    if len(values) * _ROWS_A_VALUE <= len(x):
+    whole = bool((values == np.floor(values)).all())
+    rows_a_value = _ROWS_A_WHOLE_NUMBER if whole else _ROWS_A_VALUE
+    if len(values) * rows_a_value <= len(x):
         return Atoms(values, 1.0, discrete=True)
     frequent = counts >= max(_ATOM_SHARE * len(x), _ATOM_ROWS)
     return Atoms(values[frequent], float(x.std()), discrete=False)

@@ -127,7 +127,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     held_out_nll_ : dict
         Mean negative log-likelihood of each domain's held-out rows under the densities that were
         kept, in the input's units (the share of atoms is that of all rows). Lower is better; it
-        needs no label, so it can choose hyper-parameters.
+        needs no label, so it can choose hyper-parameters, but for ``spread_atoms``, and
+        ``sigma_floor`` without it: a density of atoms that are not spread has no bound.
 
     Notes
     -----
@@ -324,12 +325,14 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         result[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
         return result
 
-    def transform(self, Xs: ArrayLike) -> FloatArray:
+    def transform(self, Xs: ArrayLike, /) -> FloatArray:
         """Carry source rows, those of the training or new ones, to the target domain.
 
         Parameters
         ----------
         Xs : array-like of shape (n, d)
+            By position. A row is carried alike whatever rows stand beside it; but for rows that
+            equal each other in all columns, whose atoms are spread in the order they come.
 
         Returns
         -------
@@ -338,7 +341,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         """
         return self._transport(self._validate_target(Xs))
 
-    def fit_transform(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike) -> FloatArray:
+    def fit_transform(self, Xs: ArrayLike, /, ys: ArrayLike, Xt: ArrayLike) -> FloatArray:
         """Fit, then carry the source rows of the training to the target domain.
 
         Parameters

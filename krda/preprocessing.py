@@ -69,8 +69,7 @@ class ColumnMap:
         ----------
         X : ndarray of shape (n, d)
         seed : int
-            Of the places within the cells of atoms. A row's place depends on its number alone,
-            not on how many rows follow.
+            Of the places within the cells of atoms, see :func:`random_places`.
 
         Returns
         -------
@@ -139,9 +138,57 @@ def spread_atoms(X: FloatArray, atoms: tuple[Atoms, ...], seed: int) -> FloatArr
     """
     if not any(len(a.values) for a in atoms):
         return X
-    places = np.random.default_rng(seed).random(X.shape)
+    places = random_places(X, seed)
     columns = [a.spread(x, v) for a, x, v in zip(atoms, X.T, places.T, strict=True)]
     return np.column_stack(columns)
+
+
+def random_places(X: FloatArray, seed: int) -> FloatArray:
+    """Draw uniform numbers that belong to rows, wherever in a table these stand.
+
+    A row has the same numbers alone, in another order, or among other rows. Equal rows are told
+    apart by how many of them stand before; carried one at a time they all count as the first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    seed : int
+
+    Returns
+    -------
+    places : ndarray of shape (n, d)
+        In [0, 1).
+    """
+    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)  # -0.0 and 0.0 are one value
+    state = np.full(len(X), seed, dtype=np.uint64)
+    for column in bits.T:
+        state = _mix(state ^ column)
+    state = _mix(state ^ _occurrence(state))
+    numbers = np.empty(X.shape)
+    for i in range(X.shape[1]):
+        state = _mix(state)
+        numbers[:, i] = (state >> np.uint64(11)) * 2.0**-53
+    return numbers
+
+
+def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One step of the SplitMix64 generator (Steele, Lea and Flood 2014), element by element."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+def _occurrence(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Count for each key how many equal ones stand before it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.r_[True, ordered[1:] != ordered[:-1]]
+    positions = np.arange(len(keys))
+    start = np.maximum.accumulate(np.where(first, positions, 0))
+    counts = np.empty(len(keys), dtype=np.uint64)
+    counts[order] = positions - start
+    return counts
 
 
 def column_maps(
@@ -163,10 +210,12 @@ def column_maps(
     Returns
     -------
     source, target : ColumnMap
-        Each domain has atoms of its own.
+        With "domain" each domain has atoms of its own; with "pooled" both have those of all rows,
+        so that one scale fits both.
     """
     none = Atoms(np.empty(0), 1.0, discrete=False)
-    atoms = [tuple(find_atoms(x) if spread else none for x in X.T) for X in (Xs, Xt)]
+    searched = (np.vstack([Xs, Xt]),) * 2 if scaling == "pooled" else (Xs, Xt)
+    atoms = [tuple(find_atoms(x) if spread else none for x in X.T) for X in searched]
     rows = [spread_atoms(X, a, seed) for X, a in zip((Xs, Xt), atoms, strict=True)]
     scales = standardizations(rows[0], rows[1], scaling)
     return ColumnMap(atoms[0], scales[0]), ColumnMap(atoms[1], scales[1])

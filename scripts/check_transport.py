@@ -9,18 +9,20 @@ Kolmogorov-Smirnov statistics of the columns and the energy distance of whole ro
 
 - the source and the target as they are,
 - the transported source and the target,
-- two halves of the target, drawn at random: what two samples of one distribution give. Halves are
-  smaller samples, so that this is an upper bound of what can be hoped for; it is scaled to the
-  sample sizes of the other rows.
+- two halves of the target, drawn at random: what two samples of one distribution give, scaled from
+  the size of the halves to that of the other rows.
 
-No label enters.
+The transported rows are those that the map was fitted to. No label enters.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from experiments.threads import limit_threads
 

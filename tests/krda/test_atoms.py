@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from krda.atoms import Atoms, find_atoms
-from krda.preprocessing import column_maps
+from krda.preprocessing import column_maps, random_places
 
 COLUMNS = {
     "flag": lambda rng: rng.integers(0, 2, 400) * 1.0,
@@ -40,6 +40,36 @@ def test_atoms_are_found_where_they_are_and_nowhere_else(kind):
 
 def test_a_tie_among_a_handful_of_rows_is_no_atom():
     assert not len(find_atoms(np.array([1.0, 1.0, 2.0, 3.0, 4.0, 5.0])).values)
+
+
+def test_counts_with_a_long_tail_are_discrete():
+    x = np.random.default_rng(0).poisson(8, 150) * 1.0
+    assert len(np.unique(x)) > len(x) / 10
+    assert find_atoms(x).discrete
+    assert not find_atoms(x + 0.5).discrete
+
+
+def test_large_whole_numbers_without_ties_are_continuous():
+    assert not len(find_atoms(np.random.default_rng(0).integers(0, 10**6, 500) * 1.0).values)
+
+
+def test_places_are_uniform_independent_and_belong_to_rows():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.integers(0, 2, 5000), rng.normal(size=5000)] * 1.0
+    V = random_places(X, seed=3)
+    for column in V.T:
+        assert stats.kstest(column, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(V.T)[0, 1]) < 4 / np.sqrt(5000)
+    assert abs(np.corrcoef(V[:, 0], X[:, 1])[0, 1]) < 4 / np.sqrt(5000)
+    order = rng.permutation(5000)
+    np.testing.assert_array_equal(random_places(X[order], seed=3), V[order])
+    assert not np.isclose(random_places(X, seed=4), V).any()
+
+
+def test_places_of_equal_rows_are_uniform_too():
+    V = random_places(np.zeros((5000, 1)), seed=3)
+    assert stats.kstest(V[:, 0], "uniform").pvalue > 1e-3
+    np.testing.assert_array_equal(V, random_places(-np.zeros((5000, 1)), seed=3))
 
 
 def test_spreading_and_collapsing_gives_the_same_values(column):

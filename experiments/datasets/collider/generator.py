@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from experiments.datasets.collider.kinematics import (
+    E,
     FloatArray,
     X,
     Y,
+    Z,
+    boost_to_rest,
     decay,
     from_pt_eta_phi,
     from_transverse,
@@ -178,10 +181,11 @@ def generate(
     tops = decay(pair, top_masses[0], top_masses[1], cos_theta, _turns(n, rng))
     ws, bs = zip(*(_decay_top(top, rng, physics) for top in tops), strict=True)
     angles = _helicity_angles(n, rng, physics)
-    lepton, neutrino = decay(ws[0], 0.0, 0.0, angles, _turns(n, rng), ws[0])
+    lepton, neutrino = decay(ws[0], 0.0, 0.0, angles, _turns(n, rng), _flight(ws[0], bs[0]))
     first = _virtualities(0.95 * mass(ws[1]), 0.0, rng, physics)
     second = _virtualities(0.9 * (mass(ws[1]) - first), 0.0, rng, physics)
-    quarks = decay(ws[1], first, second, _helicity_angles(n, rng, physics), _turns(n, rng), ws[1])
+    angles = _helicity_angles(n, rng, physics)
+    quarks = decay(ws[1], first, second, angles, _turns(n, rng), _flight(ws[1], bs[1]))
     radiated = [
         parton
         for quark, at_rest in ((bs[0], B_MASS), (bs[1], B_MASS), (quarks[0], 0.0), (quarks[1], 0.0))
@@ -228,8 +232,9 @@ def resonance_masses(
 def background_masses(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
     """Masses of the Standard Model's pairs: dN/dm proportional to v (m / m_0)^-slope.
 
-    m_0 is the threshold, twice the top's mass, and v = sqrt(1 - (m_0 / m)^2) the phase space that
-    opens there. Drawn by inverting the tabulated distribution function.
+    m_0 is the threshold, 359 GeV, twice the greatest mass that a top can be drawn with, and
+    v = sqrt(1 - (m_0 / m)^2) the phase space that opens there. Drawn by inverting the tabulated
+    distribution function.
     """
     threshold = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH)
     grid = np.geomspace(threshold, physics.collision_energy / 2, 2001)
@@ -260,8 +265,17 @@ def _forward_angles(pair_mass: FloatArray, rng: np.random.Generator) -> FloatArr
     return np.tanh(rng.uniform(-1.0, 1.0, len(v)) * np.arctanh(v)) / v
 
 
+def _flight(w: FloatArray, b: FloatArray) -> FloatArray:
+    """Direction of the W's flight in its top's rest frame, as the W's own rest frame sees it.
+
+    There the top, and with it the b, comes from the opposite side.
+    """
+    seen = boost_to_rest(b, w)
+    return np.stack([seen[E], -seen[X], -seen[Y], -seen[Z]])
+
+
 def _helicity_angles(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
-    """Cos theta of the lepton (or down quark) about the W's flight.
+    """Cos theta of the lepton (or down quark) about the W's flight in its top's rest frame.
 
     Longitudinal W: 3/4 (1 - c^2), the density of the median of three uniform numbers; left-handed
     W: 3/8 (1 - c)^2.

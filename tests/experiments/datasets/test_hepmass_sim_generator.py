@@ -195,14 +195,20 @@ class TestSpectra:
         assert polar("signal").mean() == pytest.approx(0.5, abs=0.02)
         assert polar("background").mean() > 0.52
 
-    def test_leptons_fly_against_the_w_more_often_than_along(self) -> None:
-        c = collide("signal", n=20_000)
-        lepton = boost_to_rest(c.lepton, c.leptonic_w)
-        w = c.leptonic_w
-        cos = (lepton[1:] * w[1:]).sum(axis=0) / momentum(lepton) / momentum(w)
-        # Longitudinal: mean 0; left-handed: mean -1/2. The axis here is the W's flight in the
-        # laboratory frame, as in the generator.
-        assert cos.mean() == pytest.approx(-0.5 * (1 - Physics().longitudinal), abs=0.02)
+
+@pytest.mark.parametrize("resonance", [500, 1500])
+def test_leptons_have_the_helicity_angles_of_w_bosons_from_top_quarks(resonance: int) -> None:
+    """About the W's flight in the rest frame of its top, reached by way of that frame."""
+    n = 40_000
+    found = collide("signal", resonance, n=n)
+    w, lepton = (boost_to_rest(p, found.leptonic_top) for p in (found.leptonic_w, found.lepton))
+    in_w = boost_to_rest(lepton, w)
+    cos = (in_w[X] * w[X] + in_w[Y] * w[Y] + in_w[Z] * w[Z]) / (momentum(in_w) * momentum(w))
+    # Longitudinal, 3/4 (1 - c^2): moments 0 and 1/5. Left-handed, 3/8 (1 - c)^2: -1/2 and 2/5.
+    share = Physics().longitudinal
+    error = 4 / np.sqrt(n)
+    assert cos.mean() == pytest.approx(-0.5 * (1 - share), abs=0.51 * error)
+    assert (cos**2).mean() == pytest.approx(0.2 * share + 0.4 * (1 - share), abs=0.27 * error)
 
 
 def test_the_same_seed_gives_the_same_collisions_and_another_others() -> None:

@@ -109,24 +109,6 @@ class Claims:
             if path.read_text(encoding="utf-8", errors="replace") == self._text:
                 path.unlink()
 
-    def holder(self, record: Path) -> str | None:
-        """Who claims a cell, such as ``process 4711 on host``; None for nobody.
-
-        Parameters
-        ----------
-        record : Path
-
-        Returns
-        -------
-        holder : str or None
-        """
-        try:
-            text = _claim_path(record).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return None
-        owner = _parse(text)
-        return f"process {owner.get('pid', '?')} on {owner.get('host', '?')}"
-
     def _take_over(self, path: Path) -> bool:
         """Break a claim that is over and make it ours."""
         try:
@@ -159,9 +141,13 @@ class Claims:
     def _renew(self) -> None:
         while not self._ended.wait(self.renew_seconds):
             for record in tuple(self._held):
-                # If another took it over, this lengthens the other's claim: it is alive anyway.
+                path = _claim_path(record)
                 with contextlib.suppress(OSError):
-                    os.utime(_claim_path(record))
+                    if path.read_text(encoding="utf-8", errors="replace") == self._text:
+                        os.utime(path)
+                    else:
+                        # Another has taken it over, who must renew it himself.
+                        self._held.discard(record)
 
 
 def _claim_path(record: Path) -> Path:

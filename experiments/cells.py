@@ -190,7 +190,9 @@ def _data_sha256(name: str, task: str, data: _Frozen) -> str:
 @cache
 def _remembered_data_sha256(name: str, task: str, data: _Frozen) -> str:
     modules = (data["_target_"].rpartition(".")[0],)
-    named = [Path(value) for value in data.values() if isinstance(value, str)]
+    paths = [Path(value) for value in data.values() if isinstance(value, str)]
+    # Of a folder, its manifest tells.
+    named = [*paths, *(path / "manifest.json" for path in paths)]
     key = {
         "data": dict(data),
         "task": [name, task],

@@ -29,7 +29,8 @@ class Estimates:
             for record in store.scan():
                 protocol = sha256_of(record.config["protocol"])
                 seconds = [s for o in record.outcomes if (s := _seconds(o)) is not None]
-                for key in _keys(record.dataset, record.method, protocol):
+                data = sha256_of(record.config["dataset"])
+                for key in _keys(record.dataset, record.method, protocol, data):
                     times.setdefault(key, []).extend(seconds)
         self._means = {key: sum(t) / len(t) for key, t in times.items() if t}
         # Of the repetitions that this run has done.
@@ -45,11 +46,11 @@ class Estimates:
         Returns
         -------
         seconds : float or None
-            The mean over the method's repetitions on the same data set, else on all of them; None
-            where no record tells.
+            The mean over the method's repetitions on the same data set of the same size, else of
+            any size, else on all of them; None where no record tells.
         """
-        protocol = sha256_of(cell.config["protocol"])
-        for key in _keys(cell.dataset, cell.method, protocol):
+        protocol, data = sha256_of(cell.config["protocol"]), sha256_of(cell.config["dataset"])
+        for key in _keys(cell.dataset, cell.method, protocol, data):
             if key in self._means:
                 return self._means[key]
         return None
@@ -78,8 +79,8 @@ class Estimates:
         return self._measured / self._estimated
 
 
-def _keys(dataset: str, method: str, protocol: str) -> tuple[tuple[str, ...], ...]:
-    return (dataset, method, protocol), (method, protocol)
+def _keys(dataset: str, method: str, protocol: str, data: str) -> tuple[tuple[str, ...], ...]:
+    return (dataset, method, protocol, data), (dataset, method, protocol), (method, protocol)
 
 
 def _seconds(outcome: Outcome) -> float | None:

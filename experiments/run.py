@@ -84,7 +84,9 @@ def run_or_read(cell: Cell, store: RecordStore, *, force: bool = False) -> tuple
         return found.record, False
     # Repetitions that were done are taken over; a kill costs the one at work alone.
     record = run_cell(cell, found.resumable, checkpoint=store.write)
-    store.write(record)
+    path = store.write(record)
+    if store.read(path) != record:
+        print(f"{path}: an earlier record with more finished repetitions stays", file=sys.stderr)
     return record, True
 
 

@@ -125,7 +125,7 @@ class _Work:
 
     cell: Cell
     path: Path
-    planned: Record | None
+    stamp: int | None  # of the record's file when the run was planned
     data_sha256: str
     seconds: float | None  # for one repetition, estimated
     outcomes: dict[int, Outcome] = field(default_factory=dict)
@@ -217,7 +217,7 @@ class Run:
             self.failures.append(Failure(cell, None, "failed", f"no data: {describe_error(error)}"))
             return
         path = self.store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)
-        work = _Work(cell, path, found.record, data_sha256, self.estimates.repetition(cell))
+        work = _Work(cell, path, _stamp(path), data_sha256, self.estimates.repetition(cell))
         work.outcomes = kept_outcomes(found.resumable)
         self._works.append(work)
 
@@ -325,7 +325,9 @@ class Run:
         if record.identity != work.identity:
             work.outcomes = {}
             return True
-        settled = record.complete or (not record.pending and record != work.planned)
+        # A failure that repeats itself gives an equal record, so the file tells, not its content.
+        written_since = _stamp(work.path) != work.stamp
+        settled = record.complete or (not record.pending and written_since)
         if settled:
             self._settle(key, record)
             return False
@@ -385,7 +387,6 @@ class Run:
         self._open.discard(key)
         self._active.discard(key)
         work.outcomes = {}
-        work.planned = None
         if record.complete:
             self.n_done += 1
             return
@@ -393,6 +394,13 @@ class Run:
         self.failures += [
             Failure(work.cell, o.repetition, o.status, str(o.error)) for o in record.failures
         ]
+
+
+def _stamp(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _remaining(work: _Work, average: float) -> float:

@@ -63,7 +63,7 @@ def fetch_hepmass(*, download: bool) -> int:
     Parameters
     ----------
     download : bool
-        Whether files that are nowhere may be downloaded: several gigabytes.
+        Download what is nowhere, several gigabytes, and prepare it; else only look.
 
     Returns
     -------
@@ -71,7 +71,11 @@ def fetch_hepmass(*, download: bool) -> int:
         0 if the prepared data is there, else 1.
     """
     try:
-        if download and not hepmass_prepare.available():
+        if not download:
+            there = hepmass_prepare.available()
+            print("HEPMASS is there." if there else hepmass_raw.missing_message(), flush=True)
+            return 0 if there else 1
+        if not hepmass_prepare.available():
             hepmass_raw.download(lambda line: print(line, flush=True))
         for line in hepmass_prepare.report_lines(hepmass_prepare.ensure_prepared()):
             print(line, flush=True)

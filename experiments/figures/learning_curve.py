@@ -70,7 +70,8 @@ def draw(plan: CurvePlan, values: Mapping[tuple[int, str], CellValue]) -> Any:
         figure_legend(figure, axes, 6)
         n = max(value.n_repetitions for value in values.values())
         figure.suptitle(f"{plan.title}: mean and 95% band of {n} repetitions")
-        footnote(figure, gaps(values, lambda rows: f"{rows} rows"))
+        band = "Bands: other subsamples of the same rows and other seeds, not other data."
+        footnote(figure, [band, *gaps(values, lambda rows: f"{rows} rows")])
         return figure
 
 

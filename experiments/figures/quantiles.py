@@ -12,6 +12,7 @@ from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from experiments.cells import Cell
+from experiments.figures.files import written_whole
 from experiments.protocol import Protocol, draw_repetition, method_seed
 from experiments.records import sha256_of
 from krda.diagnostics import column_distances
@@ -97,9 +98,7 @@ def save_marginals(found: Mapping[str, Marginals], path: Path) -> None:
     found : mapping of task to Marginals
     path : Path
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w", newline="", encoding="ascii") as file:
+    with written_whole(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_FIELDS)
         for task, m in found.items():
@@ -109,7 +108,6 @@ def save_marginals(found: Mapping[str, Marginals], path: Path) -> None:
                     ks = f"{statistics[kind][column]:.5g}" if kind in statistics else ""
                     quantiles = (f"{q:.5g}" for q in getattr(m, kind)[column])
                     writer.writerow([task, m.identity, column, kind, ks, *quantiles])
-    temporary.replace(path)
 
 
 def load_marginals(path: Path) -> dict[str, Marginals]:

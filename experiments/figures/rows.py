@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from experiments.cells import Cell
 from experiments.datasets.base import unlock
+from experiments.figures.files import written_whole
 from experiments.protocol import method_seed
 from experiments.records import sha256_of
 from krda.estimator import KRDA
@@ -87,13 +88,12 @@ def save_rows(rows: TransportRows, path: Path, identity: str) -> None:
     identity : str
         Of :func:`rows_identity`; stands in the first line.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     kinds = (
         ("source", rows.source, rows.source_labels),
         ("transported", rows.transported, rows.source_labels),
         ("target", rows.target, rows.target_labels),
     )
-    with path.open("w", newline="", encoding="ascii") as file:
+    with written_whole(path) as file:
         file.write(f"# {identity}\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_FIELDS)

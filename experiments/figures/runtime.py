@@ -113,6 +113,10 @@ def draw(table: TablePlan, values: Mapping[tuple[str, str], CellValue]) -> Any:
         figure_legend(figure, [axis], 4)
         figure.suptitle(f"{title_of(table)}: accuracy against time to fit, one thread")
         lines = gaps(values, lambda task: task_name(table, task))
+        lines.append(
+            "Wall-clock seconds with a cell at work on every core; the processors are those of "
+            "provenance.md."
+        )
         if left_out:
             names = ", ".join(METHOD_LABELS.get(m, m) for m in left_out)
             lines.append(f"Not shown, for want of a value on some task: {names}.")

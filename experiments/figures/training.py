@@ -12,6 +12,7 @@ from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from experiments.cells import Cell
+from experiments.figures.files import written_whole
 from experiments.figures.request import Request
 from experiments.figures.style import (
     BLACK,
@@ -90,8 +91,7 @@ def training_curves(cell: Cell) -> Curves:
 
 def save_curves(curves: Curves, path: Path, identity: str) -> None:
     """Write curves as CSV; their identity stands in the first line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="ascii") as file:
+    with written_whole(path) as file:
         file.write(f"# {identity}\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_FIELDS)

@@ -124,19 +124,39 @@ class Claims:
         expired = time.monotonic() - first[1] >= self.expiry_seconds
         if not expired and not _is_dead(_parse(text)):
             return False
-        # Of several that break the same claim, one succeeds in moving it away.
-        aside = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
+        # One at a time may break a claim, and looks again before it does: else one that had looked
+        # before another broke it would break the other's.
+        lock = path.with_name(f"{path.name}-breaking")
         try:
-            path.rename(aside)
-            moved = aside.read_text(encoding="utf-8", errors="replace")
-            aside.unlink()
+            if not _create(lock, self._text):
+                self._drop_abandoned(lock)
+                return False
+            try:
+                if path.read_text(encoding="utf-8", errors="replace") != text:
+                    return False
+                temporary = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
+                temporary.write_text(self._text, encoding="utf-8")
+                temporary.replace(path)
+                return True
+            except FileNotFoundError:
+                return _create(path, self._text)
+            finally:
+                lock.unlink()
         except OSError:
             return False
-        if moved != text:
-            # Between the look and the move another broke it and made its own: that goes back.
-            _create(path, moved)
-            return False
-        return _create(path, self._text)
+
+    def _drop_abandoned(self, lock: Path) -> None:
+        """Remove the lock of a process that was killed while it broke a claim."""
+        with contextlib.suppress(OSError):
+            text = lock.read_text(encoding="utf-8", errors="replace")
+            state = (text, lock.stat().st_mtime_ns)
+            first = self._seen.get(lock)
+            if first is None or first[0] != state:
+                self._seen[lock] = first = (state, time.monotonic())
+            expired = time.monotonic() - first[1] >= self.expiry_seconds
+            if expired or (text and _is_dead(_parse(text))):
+                lock.unlink()
+                self._seen.pop(lock, None)
 
     def _renew(self) -> None:
         while not self._ended.wait(self.renew_seconds):

@@ -122,6 +122,25 @@ def test_of_many_that_break_a_dead_claim_one_gets_it(record):
         assert list(record.parent.iterdir()) == []
 
 
+def test_a_process_killed_while_it_broke_a_claim_blocks_the_cell_for_no_longer(record):
+    leave(record, pid=dead_pid())
+    lock = claim_of(record).with_name(f"{claim_of(record).name}-breaking")
+    lock.write_text(claim_of(record).read_text())
+    with Claims() as ours:
+        assert not ours.acquire(record)
+        assert not lock.exists()
+        assert ours.acquire(record)
+
+
+def test_a_claim_that_another_took_over_is_renewed_no_more(record):
+    with Claims(renew_seconds=0.05) as ours:
+        assert ours.acquire(record)
+        leave(record, machine="another")
+        before = claim_of(record).stat().st_mtime_ns
+        time.sleep(0.3)
+        assert claim_of(record).stat().st_mtime_ns == before
+
+
 def test_a_claim_that_another_took_over_is_not_released(record):
     with Claims() as ours:
         assert ours.acquire(record)

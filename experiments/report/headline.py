@@ -198,7 +198,11 @@ def _krda(
     told = []
     side = our_side(table)
     if side.missing((KRDA, *COMPETITORS)):
-        told.append("Some of the paper's methods are not complete, so KRDA is not placed in them.")
+        told.append(
+            "Some of the paper's methods are not complete, so nothing is said of KRDA's place "
+            f"among them; among the rows that are complete on a task it is best or tied on "
+            f"{_bold(table, KRDA)} of {n_tasks} tasks."
+        )
     else:
         told.append(
             f"Among the paper's adaptation methods KRDA is best or tied on "
@@ -214,8 +218,7 @@ def _krda(
         if leaders:
             told.append(
                 f"The best mean {what} is {wording.number(means[leaders[0]])} "
-                f"({_names(leaders, labels)}), KRDA's minus it "
-                f"{wording.signed(own - means[leaders[0]])} points."
+                f"({_names(leaders, labels)}); KRDA is {_beside(own, means[leaders[0]])} it."
             )
     told += _simple_rivals(table, means, labels)
     return told
@@ -237,24 +240,26 @@ def _mean_sentence(table: Table, own: float) -> str:
 
 
 def _simple_rivals(table: Table, means: dict[str, float], labels: dict[str, str]) -> list[str]:
-    """Source only and the naive rows, above or below; a tie counts as not below."""
+    """Source only and the naive rows, above or below."""
     told = []
     for method in ("source_only", *NAIVE):
         if method not in means:
             continue
-        gap = means[KRDA] - means[method]
-        above = sum(
-            table.cells[task.name, method].accuracies != ()
-            and _higher(table, task.name, method, KRDA)
-            for task in table.spec.tasks
-        )
-        verb = "above" if gap < 0 else "below" if gap > 0 else "equal to"
+        higher = sum(_higher(table, task.name, method, KRDA) for task in table.spec.tasks)
         told.append(
-            f"{labels[method]} is {verb} KRDA in the mean ({wording.number(means[method])}, KRDA's "
-            f"minus it {wording.signed(gap)} points), and has the higher mean on {above} of "
+            f"{labels[method]} is {_beside(means[method], means[KRDA])} KRDA in the mean "
+            f"({wording.number(means[method])}) and has the higher mean on {higher} of "
             f"{len(table.spec.tasks)} tasks."
         )
     return told
+
+
+def _beside(first: float, second: float) -> str:
+    """How far the first mean lies from the second, in words."""
+    gap = round(first - second, _DECIMALS)
+    if gap == 0:
+        return "equal to"
+    return f"{wording.number(abs(gap))} points {'above' if gap > 0 else 'below'}"
 
 
 def _higher(table: Table, task: str, first: str, second: str) -> bool:

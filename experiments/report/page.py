@@ -237,12 +237,12 @@ def _claims(summary: Summary) -> list[tuple[Claim, list[dict[str, str]]]]:
             )
             entries += [
                 {
-                    "about": f"{_title(found)}: {whose_paper}",
+                    "about": f"{_title(found)}, {whose_paper}",
                     "verdict": found.published.verdict.value,
                     "numbers": found.published.numbers,
                 },
                 {
-                    "about": f"{_title(found)}: ours",
+                    "about": f"{_title(found)}, ours",
                     "verdict": our_verdict(found),
                     "numbers": found.ours.numbers,
                 },

@@ -51,7 +51,9 @@ class DatasetView:
         What its rows are.
     parameters : tuple of str
         Of the data, from the config.
-    test_rows, repetitions, n_tasks, n_methods : int
+    published : bool
+        Whether the table shows published values.
+    n_tasks, n_methods : int
     headline : Headline
     tasks : tuple of str
     rows : tuple of RowView
@@ -72,8 +74,7 @@ class DatasetView:
     simulated: bool
     data: str
     parameters: tuple[str, ...]
-    test_rows: int
-    repetitions: int
+    published: bool
     n_tasks: int
     n_methods: int
     headline: Headline
@@ -159,8 +160,7 @@ def _dataset_view(plan: TablePlan, found: DatasetSummary, figures: Path) -> Data
         simulated=found.simulated,
         data=_DATA.get(plan.dataset, f"Data set {plan.dataset}."),
         parameters=_parameters(plan),
-        test_rows=spec.test_rows,
-        repetitions=spec.repetitions,
+        published=table.has_published,
         n_tasks=len(spec.tasks),
         n_methods=len(spec.rows),
         headline=headline_of(found),

@@ -172,8 +172,8 @@ def transport_pictures(plans: Sequence[TablePlan], directory: Path) -> tuple[Pic
             wanted.append(
                 (
                     f"learning_curve_{name}",
-                    f"Learning curve: {curve.title}.",
-                    "Mean accuracy with its 95 % band against the number of training rows.",
+                    f"{curve.title}: mean accuracy with its 95 % band.",
+                    "Lines of accuracy against the number of training rows, one a method.",
                 )
             )
     return tuple(load(directory, *item) for item in wanted)

@@ -36,6 +36,25 @@ N_BOOTSTRAP = 5000
 SEED = 20211002
 """Of the bootstrap; any number would do, a fixed one makes the bytes repeat."""
 
+WARNING = (
+    "The tasks of a data set share their domains, so that they are no independent sample, and "
+    "every test below takes them for one: its p-values are too small by an amount that these data "
+    "cannot tell."
+)
+READING = (
+    "Target only is left out: it learns from target labels. Source only competes.",
+    "IQM: mean of the middle half of all accuracies over tasks and repetitions, in percent, with "
+    "the 95 % percentile interval of a bootstrap that resamples repetitions within tasks "
+    f"({N_BOOTSTRAP} times, fixed seed; Agarwal et al., 2021). KRDA minus: difference of IQMs, "
+    "from the same resamples.",
+    "Rank: mean over the tasks, 1 is best, ties share their mean; among the paper's methods, among "
+    "all rows, and by the paper's printed means.",
+    "KRDA's wins/ties/losses and the Wilcoxon signed-rank test are over the tasks' means, "
+    "two-sided; p by Holm is over all methods of the table. The smallest p is what winning or "
+    "losing every task that is no tie would give.",
+)
+"""How to read a comparison, plain text."""
+
 _DECIMALS = 8
 
 
@@ -564,24 +583,8 @@ def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
     parts = [
         "# Comparisons across tasks",
         "Rendered from the records. What these numbers can and cannot show is told in "
-        "[docs/statistics.md](../../docs/statistics.md). The tasks of a data set share their "
-        "domains, so that they are no independent sample, and every test below takes them for one: "
-        "its p-values are too small by an amount that these data cannot tell.",
-        "\n".join(
-            f"- {line}"
-            for line in (
-                "Target only is left out: it learns from target labels. Source only competes.",
-                f"IQM: mean of the middle half of all accuracies over tasks and repetitions, in "
-                f"percent, with the 95 % percentile interval of a bootstrap that resamples "
-                f"repetitions within tasks ({N_BOOTSTRAP} times, fixed seed; Agarwal et al., 2021)."
-                " KRDA minus: difference of IQMs, from the same resamples.",
-                "Rank: mean over the tasks, 1 is best, ties share their mean; among the paper's "
-                "methods, among all rows, and by the paper's printed means.",
-                "KRDA's wins/ties/losses and the Wilcoxon signed-rank test are over the tasks' "
-                "means, two-sided; p by Holm is over all methods of the table. The smallest p is "
-                "what winning or losing every task that is no tie would give.",
-            )
-        ),
+        f"[docs/statistics.md](../../docs/statistics.md). {WARNING}",
+        "\n".join(f"- {line}" for line in READING),
     ]
     for comparison in comparisons:
         parts += _section(comparison)
@@ -589,19 +592,56 @@ def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
 
 
 def _section(comparison: Comparison) -> list[str]:
-    parts = [f"## {escape(comparison.title)}"]
+    parts = [f"## {escape(comparison.title)}", *map(escape, remarks(comparison))]
+    if not comparison.scores.methods:
+        return parts
+    head, rows = method_rows(comparison)
+    # Only labels may hold what Markdown takes for its own.
+    parts.append(markdown_table(head, [[escape(row[0]), *row[1:]] for row in rows], 1))
+    parts.append("\n".join(f"- {escape(line)}" for line in rank_tests(comparison)))
+    return parts
+
+
+def remarks(comparison: Comparison) -> list[str]:
+    """What a reader must know before the numbers: simulated rows, notes, what is left out.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    sentences : list of str
+        Plain text.
+    """
+    told = []
     if comparison.stands_in_for is not None:
-        parts.append(
+        told.append(
             f"The rows are simulated: ranks of the paper's values for {comparison.stands_in_for} "
             "are shown for orientation."
         )
-    parts += [escape(note) for note in comparison.notes]
+    told += comparison.notes
     labels = comparison.labels
     if comparison.scores.left_out:
-        told = "; ".join(f"{labels[m]}: {reason}" for m, reason in comparison.scores.left_out)
-        parts.append(escape(f"Left out because a cell is not complete: {told}."))
-    if not comparison.scores.methods:
-        return parts
+        out = "; ".join(f"{labels[m]}: {reason}" for m, reason in comparison.scores.left_out)
+        told.append(f"Left out because a cell is not complete: {out}.")
+    return told
+
+
+def method_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Aggregates, ranks and paired tests, one row a method.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    head : list of str
+    rows : list of list of str
+        Plain text, the method's label first; a dash where there is no value.
+    """
+    labels = comparison.labels
     paper, everything = comparison.ranks
     printed = comparison.published_ranks
     tests = {test.method: test for test in comparison.paired}
@@ -611,7 +651,7 @@ def _section(comparison: Comparison) -> list[str]:
         printed_rank = printed.rank(found.method) if printed else None
         rows.append(
             [
-                escape(labels[found.method]),
+                labels[found.method],
                 _estimate(found.mean),
                 _estimate(found.iqm),
                 "–" if found.krda_minus is None else _estimate(found.krda_minus, sign=True),
@@ -635,27 +675,40 @@ def _section(comparison: Comparison) -> list[str]:
         "Method", "mean", "IQM", "KRDA minus", "rank", "rank of all", "rank in the paper",
         "KRDA's wins/ties/losses", "median difference", "p", "p by Holm", "smallest p",
     ]  # fmt: skip
-    parts.append(markdown_table(head, rows, 1))
+    return head, rows
+
+
+def rank_tests(comparison: Comparison) -> list[str]:
+    """Friedman's and Nemenyi's tests and the correlation of ranks, a sentence or two each.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    items : list of str
+        Plain text.
+    """
     items = []
     for who, ranks in _families(comparison):
         family = "the paper's methods" if ranks.family == "paper" else "all rows"
         whose = "the paper's printed means" if who == "published" else "ours"
         if ranks.critical_difference is None or ranks.friedman_p is None:
-            items.append(f"- {whose}, {family}: too few methods or tasks for Friedman's test.")
+            items.append(f"{whose}, {family}: too few methods or tasks for Friedman's test.")
             continue
         items.append(
-            f"- {whose}, {family}: Friedman χ²({len(ranks.methods) - 1}) = "
+            f"{whose}, {family}: Friedman χ²({len(ranks.methods) - 1}) = "
             f"{ranks.friedman_statistic:.1f} over {ranks.n_tasks} tasks, "
             f"p = {_p(ranks.friedman_p)}; Nemenyi's critical difference at 0.05: "
-            f"{ranks.critical_difference:.2f} ranks. {_unlike_krda(ranks, labels)}"
+            f"{ranks.critical_difference:.2f} ranks. {_unlike_krda(ranks, comparison.labels)}"
         )
     if comparison.rank_correlation is not None:
         items.append(
-            "- Spearman's correlation of the paper's methods' average ranks, ours and printed: "
+            "Spearman's correlation of the paper's methods' average ranks, ours and printed: "
             f"{comparison.rank_correlation:.2f}."
         )
-    parts.append("\n".join(items))
-    return parts
+    return items
 
 
 def _unlike_krda(found: RankComparison, labels: Mapping[str, str]) -> str:
@@ -669,9 +722,7 @@ def _unlike_krda(found: RankComparison, labels: Mapping[str, str]) -> str:
         if found.nemenyi_p[own, i] < ALPHA and i != own:
             sides["below" if found.average_ranks[i] > rank else "above"].append(labels[method])
     told = [
-        f"ranked {side} KRDA: {escape(' / '.join(methods))}"
-        for side, methods in sides.items()
-        if methods
+        f"ranked {side} KRDA: {' / '.join(methods)}" for side, methods in sides.items() if methods
     ]
     return f"Beyond it: {'; '.join(told)}." if told else "No method differs from KRDA beyond it."
 

@@ -489,18 +489,13 @@ def claims_markdown(claims: Sequence[CheckedClaim], notes: Sequence[str] = ()) -
     text : str
         A table of verdicts, then each claim with its words and numbers.
     """
-    # A claim that no table can tell of is the same for all data.
-    claims = [
-        found
-        for found in claims
-        if found.claim.check is not None or found.dataset == found.claim.datasets[0]
-    ]
+    claims = told_once(claims)
     rows = [
         [
             f"`{found.claim.id}`",
             "–" if found.claim.check is None else escape(found.title),
             found.published.verdict.value,
-            _our_verdict(found),
+            our_verdict(found),
         ]
         for found in claims
     ]
@@ -534,14 +529,24 @@ def claims_markdown(claims: Sequence[CheckedClaim], notes: Sequence[str] = ()) -
             items += [
                 f"- {escape(found.title)}, {whose}: **{found.published.verdict.value}**. "
                 f"{_sentence(found.published.numbers)}",
-                f"- {escape(found.title)}, ours: **{_our_verdict(found)}**. "
+                f"- {escape(found.title)}, ours: **{our_verdict(found)}**. "
                 f"{_sentence(found.ours.numbers)}",
             ]
         parts.append("\n".join(items))
     return "\n\n".join(parts) + "\n"
 
 
-def _our_verdict(found: CheckedClaim) -> str:
+def told_once(claims: Sequence[CheckedClaim]) -> list[CheckedClaim]:
+    """Leave out repetitions: a claim that no table can tell of is the same for all data."""
+    return [
+        found
+        for found in claims
+        if found.claim.check is not None or found.dataset == found.claim.datasets[0]
+    ]
+
+
+def our_verdict(found: CheckedClaim) -> str:
+    """In words, marked where it is on simulated data and so says nothing about the paper."""
     told = found.ours.verdict.value
     if found.stands_in_for is not None and found.ours.verdict is not ClaimVerdict.UNCHECKED:
         return f"for orientation (simulated): {told}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -15,6 +16,10 @@ from experiments.records import Record, RecordError, RecordStore
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import Lookup, render_csv, render_latex, render_markdown
 
+SECONDS = (
+    "Median and largest wall-clock seconds of a fit, over the tasks and repetitions of a table. "
+    "The largest is often a process's first fit, which loads libraries."
+)
 _FORMATS = {"md": render_markdown, "tex": render_latex, "csv": render_csv}
 
 
@@ -128,6 +133,72 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
+@dataclass(frozen=True)
+class Provenance:
+    """Where the numbers of some tables come from, and what they cost.
+
+    Attributes
+    ----------
+    machines, code : mapping of str to int
+        What cells ran on, and of which revision, in words; to the number of cells. A cell whose
+        repetitions ran in different places counts in each of them.
+    libraries : mapping of str to tuple of str
+        Versions.
+    seconds : mapping of method to mapping of table to tuple of float
+        Wall-clock seconds of every fit.
+    """
+
+    machines: Mapping[str, int]
+    code: Mapping[str, int]
+    libraries: Mapping[str, tuple[str, ...]]
+    seconds: Mapping[str, Mapping[str, tuple[float, ...]]]
+
+
+def provenance(plans: Sequence[TablePlan], store: RecordStore) -> Provenance:
+    """Collect where the numbers of some tables come from.
+
+    Parameters
+    ----------
+    plans : sequence of TablePlan
+    store : RecordStore
+
+    Returns
+    -------
+    provenance : Provenance
+        Sorted by name; methods in the order of the tables.
+    """
+    seconds: dict[str, dict[str, tuple[float, ...]]] = {}
+    machines: Counter[str] = Counter()
+    code: Counter[str] = Counter()
+    libraries: dict[str, set[str]] = {}
+    for plan in plans:
+        for (_, method), cell in plan.cells.items():
+            record = stored(cell, store)
+            if record is None:
+                continue
+            places, revisions = set(), set()
+            for where in record.environments:
+                places.add(
+                    f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
+                    f"{where['system']} {where['machine']}, Python {where['python']}"
+                )
+                clean = "as committed" if where["git_clean"] else "with uncommitted changes"
+                revisions.add(f"revision {where['git_revision']}, {clean}")
+                for name, version in where["libraries"].items():
+                    libraries.setdefault(name, set()).add(version)
+            machines.update(places)
+            code.update(revisions)
+            times = [o.fit_seconds for o in record.outcomes if o.fit_seconds is not None]
+            own = seconds.setdefault(method, {})
+            own[plan.name] = (*own.get(plan.name, ()), *times)
+    return Provenance(
+        dict(sorted(machines.items())),
+        dict(sorted(code.items())),
+        {name: tuple(sorted(found)) for name, found in sorted(libraries.items())},
+        {method: seconds[method] for method in METHOD_LABELS if method in seconds},
+    )
+
+
 def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory: Path) -> Path:
     """Write where the tables' numbers come from, and what they cost, as Markdown.
 
@@ -142,50 +213,26 @@ def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory:
     -------
     path : Path
     """
-    seconds: dict[str, dict[str, list[float]]] = {}
-    machines: Counter[str] = Counter()
-    code: Counter[str] = Counter()
-    libraries: dict[str, set[str]] = {}
-    for plan in plans:
-        for (_, method), cell in plan.cells.items():
-            record = stored(cell, store)
-            if record is None:
-                continue
-            # A cell whose repetitions ran in different places counts in each of them.
-            places, revisions = set(), set()
-            for where in record.environments:
-                places.add(
-                    f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
-                    f"{where['system']} {where['machine']}, Python {where['python']}"
-                )
-                clean = "as committed" if where["git_clean"] else "with uncommitted changes"
-                revisions.add(f"revision {where['git_revision']}, {clean}")
-                for name, version in where["libraries"].items():
-                    libraries.setdefault(name, set()).add(version)
-            machines.update(places)
-            code.update(revisions)
-            times = [o.fit_seconds for o in record.outcomes if o.fit_seconds is not None]
-            seconds.setdefault(method, {}).setdefault(plan.name, []).extend(times)
+    origin = provenance(plans, store)
     names = [plan.name for plan in plans]
     lines = [
         "# Where the numbers come from",
         "",
         "Rendered from the records. The command is `make results`.",
         "",
-        *(f"- {text}: {n} cells" for text, n in sorted(machines.items())),
-        *(f"- {text}: {n} cells" for text, n in sorted(code.items())),
-        *(f"- {name} {', '.join(sorted(found))}" for name, found in sorted(libraries.items())),
+        *(f"- {text}: {n} cells" for text, n in origin.machines.items()),
+        *(f"- {text}: {n} cells" for text, n in origin.code.items()),
+        *(f"- {name} {', '.join(found)}" for name, found in origin.libraries.items()),
         "",
         "## Seconds per fit",
         "",
-        "Median and largest wall-clock seconds of a fit, over the tasks and repetitions of a "
-        "table. The largest is often a process's first fit, which loads libraries.",
+        SECONDS,
         "",
         "| Method | " + " | ".join(f"{name}: median | largest" for name in names) + " |",
         "| :-- |" + " --: | --: |" * len(names),
     ]
-    for method in (name for name in METHOD_LABELS if name in seconds):
-        found = [seconds[method].get(name, []) for name in names]
+    for method, seconds in origin.seconds.items():
+        found = [seconds.get(name) for name in names]
         told = [f"{median(t):.3f} | {max(t):.3f}" if t else "– | –" for t in found]
         lines.append(f"| {METHOD_LABELS[method]} | " + " | ".join(told) + " |")
     return _write(directory / "provenance.md", "\n".join(lines) + "\n")

@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def render(
     console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
 ) -> int:
-    """Write tables and figures from the records, and say where they are.
+    """Write tables, figures and report from the records, and say where they are.
 
     Parameters
     ----------
@@ -173,6 +173,7 @@ def render(
         render_summary,
         render_table,
     )
+    from experiments.report import render_report
     from experiments.threads import limit_threads
 
     limit_threads()
@@ -194,6 +195,9 @@ def render(
         # The ledger of the cells must still be told.
         console.print(f"The figures could not be made: {error}", markup=False)
         status = 1
+    if not options.table:
+        # Last, for it holds the figures.
+        written.append(render_report(tables, store, options.results))
     for path in written:
         console.print(f"wrote {path}", markup=False)
     if not options.render and options.protocol == "paper":

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,10 @@ from scipy import stats
 from experiments import readme
 from experiments.configuration import config_names
 from experiments.figures import learning_curve_cells
-from experiments.plan import load_table
+from experiments.plan import default_tables, load_table
 from experiments.records import RecordStore
 from experiments.render import render_provenance, render_summary, render_table, stored
+from experiments.report import render_report
 from experiments.statistics import mean_and_interval
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -42,6 +45,20 @@ def test_committed_comparisons_and_claims_are_rendered_from_committed_records(tm
         assert path.read_bytes() == (RESULTS / "tables" / path.name).read_bytes()
     for path in paths:
         assert (RESULTS / path.relative_to(tmp_path)).is_file()
+
+
+@pytest.mark.skipif(not (RESULTS / "report.html").is_file(), reason="no report is committed")
+def test_the_committed_report_is_rendered_from_committed_records_and_figures(tmp_path):
+    shutil.copytree(RESULTS / "figures", tmp_path / "figures")
+    tables = [load_table(name) for name in default_tables(STORE.root) if name in TABLES]
+    path = render_report(tables, STORE, tmp_path)
+
+    def without_images(text):
+        # How a PNG is packed depends on the library; the figures have tests of their own.
+        return re.sub(r"data:image/png;base64,[A-Za-z0-9+/=]+", "PNG", text)
+
+    committed = (RESULTS / "report.html").read_text(encoding="utf-8")
+    assert without_images(path.read_text(encoding="utf-8")) == without_images(committed)
 
 
 @pytest.mark.parametrize("name", [f"{name}{part}" for name in TABLES for part in PARTS_AND_WHOLE])

@@ -58,7 +58,7 @@ format: setup ## Put the code into its format
 	$(PY) -m ruff check --fix .
 
 unit: setup ## Run the unit tests
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses auto --dist loadfile
 
 test: lint smoke unit ## Check everything: lint, types, smoke run, unit tests
 

@@ -7,15 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from omegaconf import OmegaConf
+import yaml
 
 from experiments.cells import Cell
-from experiments.configuration import (
-    CONFIG_DIRECTORY,
-    cell_from_config,
-    compose_config,
-    config_names,
-)
+from experiments.configuration import CONFIG_DIRECTORY, cells_of, config_names
 
 
 @dataclass(frozen=True)
@@ -64,16 +59,10 @@ class CurvePlan:
     def cells(self) -> dict[tuple[int, str], Cell]:
         """Cells by (value, method)."""
         cells = {}
-        for method in self.methods:
-            # Composing costs far more than changing a value, so each method is composed once.
-            config = compose_config((f"dataset={self.dataset}", f"method={method}",
-                                     *self.overrides))  # fmt: skip
-            for value in self.values:
-                for key in self.vary:
-                    OmegaConf.update(config, key, value)
-                cell = cell_from_config(config, self.task)
-                told = tuple(f"{key}={value}" for key in self.vary)
-                cells[value, method] = replace(cell, overrides=told)
+        for value in self.values:
+            told = tuple(f"{key}={value}" for key in self.vary)
+            for cell in cells_of(self.dataset, [self.task], self.methods, (*self.overrides, *told)):
+                cells[value, cell.method] = replace(cell, overrides=told)
         return cells
 
 
@@ -100,7 +89,8 @@ def load_curve(name: str, overrides: Sequence[str] = ()) -> CurvePlan:
         raise ValueError(
             f"There is no curve {name!r}; the curves are {', '.join(config_names('curve'))}."
         )
-    content: Any = OmegaConf.to_container(OmegaConf.load(CONFIG_DIRECTORY / f"curve/{name}.yaml"))
+    text = (CONFIG_DIRECTORY / f"curve/{name}.yaml").read_text(encoding="utf-8")
+    content: Any = yaml.safe_load(text)
     for key in ("vary", "values", "everywhere"):
         content[key] = tuple(content[key])
     content["panels"] = {title: tuple(methods) for title, methods in content["panels"].items()}

@@ -72,9 +72,10 @@ def fetch_hepmass(*, download: bool) -> int:
     """
     try:
         if not download:
-            there = hepmass_prepare.available()
-            print("HEPMASS is there." if there else hepmass_raw.missing_message(), flush=True)
-            return 0 if there else 1
+            if not hepmass_prepare.available():
+                raise RawDataError(hepmass_raw.missing_message())
+            print("HEPMASS is there.", flush=True)
+            return 0
         if not hepmass_prepare.available():
             hepmass_raw.download(lambda line: print(line, flush=True))
         for line in hepmass_prepare.report_lines(hepmass_prepare.ensure_prepared()):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 from cell_factory import make_cell
 
-from experiments import fingerprint
+from experiments import cells, fingerprint
 from experiments.cells import Cell
 from experiments.configuration import config_names
 from experiments.fingerprint import code_fingerprint, library_versions
@@ -85,11 +85,12 @@ CELLS = {
     ("amazon", "sa"): make_cell(dataset="amazon", method="sa"),
 }
 DEEP = {"dann", "cdan", "dan", "jan", "shot"}
-KRDA = {"krda", "krda_random", "krda_reversed"}
+KRDA = {"krda", "krda_random", "krda_reversed", "krda_unspread"}
 
 
 def concerned_by(monkeypatch, module):
     """The data sets and methods whose cells have another fingerprint once a module is changed."""
+    cells._code.cache_clear()
     before = {key: Cell(cell.config).code for key, cell in CELLS.items()}
     parse = fingerprint._parse
 
@@ -100,7 +101,9 @@ def concerned_by(monkeypatch, module):
 
     with monkeypatch.context() as patch:
         patch.setattr(fingerprint, "_parse", parse_changed)
+        cells._code.cache_clear()
         after = {key: Cell(cell.config).code for key, cell in CELLS.items()}
+    cells._code.cache_clear()
     return {key for key in CELLS if after[key] != before[key]}
 
 
@@ -162,8 +165,8 @@ def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, 
     ],
 )
 def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, methods):
-    cells = {key: cell for key, cell in CELLS.items() if key[0] == "moons"}
-    assert {key[1] for key, cell in cells.items() if library in cell.libraries} == methods
+    moons = {key: cell for key, cell in CELLS.items() if key[0] == "moons"}
+    assert {key[1] for key, cell in moons.items() if library in cell.libraries} == methods
 
 
 def test_library_versions_are_those_of_the_libraries_imported():

@@ -52,6 +52,7 @@ def test_remembered_cells_are_those_that_hydra_composes(directory, monkeypatch):
     def unwanted(overrides):
         raise AssertionError("composed again")
 
+    configuration._compose_cached.cache_clear()
     monkeypatch.setattr(configuration, "compose_config", unwanted)
     remembered = cells_of(*arguments)
     assert remembered == composed

@@ -24,7 +24,7 @@ SMALL = ("--protocol", "smoke", "--table", "moons", "--method", "source_only", "
 def contents(results):
     scan = RecordStore(results / "records").scan()
     assert scan.damaged == ()
-    return {(r.task, r.method): without_times(r) for r in scan}
+    return {(r.task, r.method, r.config_sha256): without_times(r) for r in scan}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,8 @@ def clean_run(tmp_path_factory):
 
 
 def test_a_run_leaves_a_record_for_every_cell_and_the_tables(clean_run):
-    assert len(contents(clean_run)) == 9 * 3
+    # Nine angles in the table, five sizes on the learning curve.
+    assert len(contents(clean_run)) == (9 + 5) * 3
     assert {path.name for path in (clean_run / "tables").iterdir()} == {
         f"moons{part}.{suffix}" for part in ("", "-main", "-appendix")
         for suffix in ("md", "tex", "csv")
@@ -55,7 +56,7 @@ def test_the_number_of_workers_changes_nothing(clean_run, tmp_path):
 def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
     before = {p: p.read_bytes() for p in clean_run.rglob("*") if p.is_file()}
     assert reproduce.main([*SMALL, "--results", str(clean_run)]) == 0
-    assert "27 done already, 0 to run" in capsys.readouterr().out
+    assert "42 cells: 42 done already, 0 to run" in capsys.readouterr().out
     assert {p: p.read_bytes() for p in clean_run.rglob("*") if p.is_file()} == before
 
 
@@ -71,7 +72,7 @@ def test_a_killed_run_loses_nothing_finished_and_ends_like_an_undisturbed_one(cl
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         kept = contents(tmp_path)
-        assert len(finished) + 4 <= len(kept) < 27
+        assert len(finished) + 4 <= len(kept) < 42
         assert finished.items() <= kept.items()
     assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120).returncode == 0
     assert contents(tmp_path) == contents(clean_run)
@@ -171,7 +172,11 @@ def test_status_counts_what_is_there_and_runs_nothing(clean_run, tmp_path, capsy
 def test_status_names_what_is_wrong_and_what_is_interrupted(clean_run, tmp_path, capsys):
     shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
     store = RecordStore(tmp_path / "records")
-    cut, left = sorted((tmp_path / "records/moons/40").glob("*.json"))[:2]
+    cells = load_table("moons", ["protocol=smoke"]).cells
+    cut, left = (
+        store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)
+        for cell in (cells["40", "krda"], cells["40", "sa"])
+    )
     cut.write_bytes(cut.read_bytes()[:-1])
     record = store.read(left)
     pending = replace(record.outcomes[1], status="pending", accuracy=None, fit_seconds=None,
@@ -212,10 +217,10 @@ def test_without_a_terminal_a_line_now_and_then_says_how_far_the_run_is(
     monkeypatch.setattr(reproduce, "PLAIN_SECONDS", 0.0)
     assert reproduce.main([*SMALL[:-3], "source_only", "--results", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    lines = [line for line in out.splitlines() if " of 9 cells done, 0 failed" in line]
+    lines = [line for line in out.splitlines() if " of 14 cells done, 0 failed" in line]
     assert len(lines) > 2
-    assert re.match(r"\d\d:\d\d:\d\d \d of 9 cells done", lines[0])
-    assert lines[-1] == "9 of 9 cells done, 0 failed"
+    assert re.match(r"\d\d:\d\d:\d\d \d+ of 14 cells done", lines[0])
+    assert lines[-1] == "14 of 14 cells done, 0 failed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -243,7 +243,8 @@ def obtain_marginals(request: Request, table: TablePlan, path: Path) -> dict[str
                 # After each task: a fit on many columns takes a while, and a run may be stopped.
                 save_marginals({**there, **found}, path)
     save_marginals(found, path)
-    return found
+    # As they are stored, not as they were computed: to the digits that a later drawing has.
+    return load_marginals(path)
 
 
 def _current(

@@ -17,7 +17,7 @@ from experiments.plan import METHOD_LABELS
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 # Head of the columns: ours, and the paper's.
-_TITLES = {
+TITLES = {
     "moons": ("moons, 9 angles: ours", "paper"),
     "hepmass": ("HEPMASS, 20 tasks: ours", "paper"),
     "hepmass_sim": ("simulated HEPMASS, 20 tasks: ours", "paper, real HEPMASS"),
@@ -40,7 +40,7 @@ def summary(tables: Path) -> str:
     """
     means: dict[tuple[str, str], tuple[str, str]] = {}
     methods: dict[str, None] = {}
-    names = [name for name in _TITLES if (tables / f"{name}.csv").is_file()]
+    names = [name for name in TITLES if (tables / f"{name}.csv").is_file()]
     for name in names:
         with (tables / f"{name}.csv").open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -54,7 +54,7 @@ def summary(tables: Path) -> str:
             )
     head = [
         "Mean accuracy, %",
-        *(title for name in names for title in _TITLES[name]),
+        *(title for name in names for title in TITLES[name]),
     ]
     lines = [head, [":--", *["--:"] * (len(head) - 1)]]
     for method in methods:

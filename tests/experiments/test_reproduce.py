@@ -91,7 +91,8 @@ def test_twenty_kills_at_random_moments_end_with_the_records_of_a_clean_run(clea
     for _ in range(20):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
-        time.sleep(dice.uniform(0.2, 1.0) * length)
+        # The later half of a run draws figures.
+        time.sleep(dice.uniform(0.1, 0.6) * length)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         kept = contents(results)  # Nothing is damaged, whatever the moment.

@@ -27,6 +27,7 @@ from experiments.published import PublishedCell
 from experiments.statistics import CONFIDENCE
 from experiments.tables.markdown import escape, markdown_table
 from experiments.tables.model import Table
+from experiments.tables.wording import signed
 
 FloatArray = NDArray[np.float64]
 Family = Literal["paper", "all"]
@@ -671,7 +672,7 @@ def method_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
                     if test is None
                     else (
                         f"{test.wins}/{test.ties}/{test.losses}",
-                        _signed(test.median_difference),
+                        signed(test.median_difference),
                         _p(test.p),
                         _p(test.p_holm),
                         _p(test.smallest_p),
@@ -756,15 +757,10 @@ def nemenyi_frame(ranks: RankComparison) -> pd.DataFrame:
 
 
 def _estimate(estimate: Estimate, *, sign: bool = False) -> str:
-    text = _signed if sign else "{:.1f}".format
+    text = signed if sign else "{:.1f}".format
     if estimate.low is None or estimate.high is None:
         return text(estimate.value)
     return f"{text(estimate.value)} [{text(estimate.low)}, {text(estimate.high)}]"
-
-
-def _signed(value: float) -> str:
-    text = f"{round(value, 1) + 0.0:+.1f}"
-    return "0.0" if text == "+0.0" else text.replace("-", "−")
 
 
 def _rank(value: float | None) -> str:

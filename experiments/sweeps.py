@@ -22,8 +22,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
+from experiments.provenance import threads_in_use
 from experiments.threads import limit_threads
 
 _NOTES = ".jobs"
@@ -106,9 +107,7 @@ def pin_threads() -> int:
     limit_threads()
     # A worker may have loaded a library before this code was imported.
     threadpool_limits(1)
-    import torch
-
-    return max([torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())])
+    return threads_in_use()
 
 
 class RememberRun(Callback):

@@ -15,6 +15,7 @@ from experiments.figures.values import CellValue, cell_values, task_name, title_
 from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.published import PublishedCell
 from experiments.published.anomalies import anomalies
+from experiments.tables.wording import signed
 
 # Orange to violet, told apart by the colour-blind.
 _MAP = "PuOr_r"
@@ -54,7 +55,7 @@ def draw(
                     text = value.gap or "missing"
                 else:
                     differences[row, column] = value.interval.mean - there.mean
-                    text = _signed(differences[row, column])
+                    text = signed(differences[row, column])
                     if any(o.concerns(table.dataset, task, method) for o in odd):
                         text += _SUSPECT
                         suspect = True
@@ -81,12 +82,6 @@ def draw(
             )
         footnote(figure, lines)
         return figure
-
-
-def _signed(difference: float) -> str:
-    """One decimal, a sign before everything but zero."""
-    text = f"{difference:+.1f}".replace("-", "−")
-    return "0.0" if text[1:] == "0.0" else text
 
 
 def _write(axis: Any, row: int, column: int, text: str, difference: float) -> None:

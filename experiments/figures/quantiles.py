@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from experiments.cells import Cell
 from experiments.figures.files import written_whole
-from experiments.protocol import Protocol, draw_repetition, method_seed
-from experiments.records import sha256_of
+from experiments.figures.fits import fit_repetition, stored_identity
 from krda.diagnostics import column_distances
-from krda.estimator import KRDA
 
 FloatArray = NDArray[np.float64]
 
@@ -53,7 +50,7 @@ class Marginals:
 
 def marginals_identity(cell: Cell) -> str:
     """Hash of everything that can change the quantiles, 12 hex digits."""
-    return sha256_of({"cell": cell.identity(cell.load().sha256), "version": _VERSION})[:12]
+    return stored_identity(cell, _VERSION)
 
 
 def marginals(cell: Cell) -> Marginals:
@@ -73,13 +70,8 @@ def marginals(cell: Cell) -> Marginals:
     ValueError
         The method is another one.
     """
-    task = cell.load()
-    protocol: Protocol = instantiate(cell.config["protocol"])
-    data = draw_repetition(task, 0, protocol)
-    model = cell.make_method(method_seed(task, cell.method, 0))
-    if not isinstance(model, KRDA):
-        raise ValueError(f"The figure shows a transport; {cell.method} is not KRDA.")
-    transported = model.fit_transform(data.Xs, data.ys, data.Xt)
+    model, data = fit_repetition(cell)
+    transported = model.transform(data.Xs)
     return Marginals(
         identity=marginals_identity(cell),
         source=np.quantile(data.Xs, LEVELS, axis=0).T,

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from experiments.cells import Cell
 from experiments.datasets.base import unlock
 from experiments.figures.files import written_whole
-from experiments.protocol import method_seed
-from experiments.records import sha256_of
-from krda.estimator import KRDA
+from experiments.figures.fits import stored_identity, unfitted_krda
 
 FloatArray = NDArray[np.float64]
 
@@ -45,7 +43,7 @@ class TransportRows:
 
 def rows_identity(cell: Cell) -> str:
     """Hash of everything that can change the rows, 12 hex digits."""
-    return sha256_of({"cell": cell.identity(cell.load().sha256), "version": _VERSION})[:12]
+    return stored_identity(cell, _VERSION)
 
 
 def transport_rows(cell: Cell) -> TransportRows:
@@ -66,9 +64,7 @@ def transport_rows(cell: Cell) -> TransportRows:
         The method is another one.
     """
     task = cell.load()
-    model = cell.make_method(method_seed(task, cell.method, 0))
-    if not isinstance(model, KRDA):
-        raise ValueError(f"The figure shows a transport; {cell.method} is not KRDA.")
+    model = unfitted_krda(cell, task)
     return TransportRows(
         source=task.Xs,
         transported=model.fit_transform(task.Xs, task.ys, task.Xt),

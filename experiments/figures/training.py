@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from experiments.cells import Cell
 from experiments.figures.files import written_whole
+from experiments.figures.fits import fit_repetition, stored_identity
 from experiments.figures.request import Request
 from experiments.figures.style import (
     BLACK,
@@ -23,9 +23,6 @@ from experiments.figures.style import (
     new_figure,
     save_figure,
 )
-from experiments.protocol import Protocol, draw_repetition, method_seed
-from experiments.records import sha256_of
-from krda.estimator import KRDA
 
 FloatArray = NDArray[np.float64]
 
@@ -58,7 +55,7 @@ class Curves:
 
 def curves_identity(cell: Cell) -> str:
     """Hash of everything that can change the curves, 12 hex digits."""
-    return sha256_of({"cell": cell.identity(cell.load().sha256), "version": _VERSION})[:12]
+    return stored_identity(cell, _VERSION)
 
 
 def training_curves(cell: Cell) -> Curves:
@@ -78,13 +75,7 @@ def training_curves(cell: Cell) -> Curves:
     ValueError
         The method is another one.
     """
-    task = cell.load()
-    model = cell.make_method(method_seed(task, cell.method, 0))
-    if not isinstance(model, KRDA):
-        raise ValueError(f"The figure shows a density's training; {cell.method} is not KRDA.")
-    protocol: Protocol = instantiate(cell.config["protocol"])
-    data = draw_repetition(task, 0, protocol)
-    history = model.fit(data.Xs, data.ys, data.Xt).history_
+    history = fit_repetition(cell)[0].history_
     pairs = np.stack([history.train_nll.numpy(), history.held_out_nll.numpy()], axis=2)
     return Curves(history.steps.numpy(), pairs.reshape(len(pairs), 4), history.best_step)
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numbers
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -48,11 +49,29 @@ class AlignedSource(NamedTuple):
     sample_weight: FloatArray | None = None
 
 
+class Domains(NamedTuple):
+    """What a method is fitted to.
+
+    Attributes
+    ----------
+    Xs : array-like of shape (n_source, n_features)
+    ys : array-like of shape (n_source,)
+    Xt : array-like of shape (n_target, n_features)
+    """
+
+    Xs: Any
+    ys: Any
+    Xt: Any
+
+
 class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """A classifier for a target domain without labels, learnt with a labelled source domain.
 
     Subclasses implement :meth:`_fit`, which gets checked input, and :meth:`predict`, which calls
     :meth:`_validate_target` first.
+
+    Methods that can train several models as one program set ``trains_together`` and implement
+    :meth:`_fit_together`; see :func:`fit_together`.
 
     Attributes
     ----------
@@ -62,6 +81,8 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only where ``Xs`` is a data frame whose column names are all strings.
     """
+
+    trains_together: ClassVar[bool] = False
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -99,13 +120,22 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
         """Fit to checked input, float64 rows of both domains, and set the fitted attributes."""
 
+    @classmethod
+    def _fit_together(
+        cls, methods: Sequence[Self], domains: Sequence[Domains]
+    ) -> list[Exception | None]:
+        """Fit each method to its own checked input; give what each raised, None where it did not.
+
+        All methods are of this class and equal in every parameter but ``random_state``. What each
+        of them becomes must be what :meth:`_fit` alone makes of it. This is the plain way.
+        """
+        return [_caught(method, checked) for method, checked in zip(methods, domains, strict=True)]
+
     @abstractmethod
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows."""
 
-    def _validate_domains(
-        self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike
-    ) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+    def _validate_domains(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike) -> Domains:
         """Check the training input and set the attributes that describe it.
 
         Parameters
@@ -135,7 +165,7 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         labels, classes = check_labels(ys, source, "ys")
         target = self._check_target(Xt, name="Xt", min_rows=2)
         self.classes_ = classes
-        return source, labels, target
+        return Domains(source, labels, target)
 
     def _validate_target(self, X: ArrayLike) -> FloatArray:
         """Check rows to be predicted: fitted method, same columns, finite numbers.
@@ -216,6 +246,86 @@ class AlignedClassifier(DomainAdaptationClassifier):
         mapped = self._map_target(rows)
         require_finite(mapped, f"{type(self).__name__}: the mapped target")
         return self.classifier_.predict(mapped)
+
+
+def fit_together(
+    methods: Sequence[DomainAdaptationClassifier], domains: Sequence[Domains]
+) -> list[Exception | None]:
+    """Fit several methods that differ in ``random_state`` alone, each to domains of its own.
+
+    The outcome is that of ``method.fit(*domains)`` for one after another. Methods with
+    ``trains_together`` are trained as one program with the models side by side, in a fraction of
+    the time where the models are small; the others one after another.
+
+    Parameters
+    ----------
+    methods : sequence of DomainAdaptationClassifier
+        Of one class.
+    domains : sequence of Domains
+        One for each method, of any sizes; those of equal shape are trained together.
+
+    Returns
+    -------
+    errors : list of Exception or None
+        What each fit raised; such a method is unfitted.
+
+    Raises
+    ------
+    ValueError
+        Methods that differ in their class or in another parameter than ``random_state``.
+    """
+    cls = _common_class(methods)
+    errors: list[Exception | None] = [None] * len(methods)
+    checked: dict[int, Domains] = {}
+    for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
+        _forget_fit(method)
+        try:
+            checked[i] = method._validate_domains(*given)
+        except Exception as error:
+            errors[i] = error
+    try:
+        found = cls._fit_together([methods[i] for i in checked], list(checked.values()))
+    except BaseException:
+        for method in methods:
+            _forget_fit(method)
+        raise
+    for i, raised in zip(checked, found, strict=True):
+        errors[i] = raised
+    for method, outcome in zip(methods, errors, strict=True):
+        if outcome is not None:
+            _forget_fit(method)
+    return errors
+
+
+def _common_class(
+    methods: Sequence[DomainAdaptationClassifier],
+) -> type[DomainAdaptationClassifier]:
+    """Return the class of methods that are equal but for ``random_state``, or raise ValueError."""
+    first = methods[0]
+    expected = _parameters_but_random_state(first)
+    for method in methods[1:]:
+        if type(method) is not type(first) or _parameters_but_random_state(method) != expected:
+            raise ValueError(
+                "Methods that are fitted together must be of one class and may differ in "
+                f"random_state alone, got {first!r} and {method!r}. Fit them one after another."
+            )
+    return type(first)
+
+
+def _parameters_but_random_state(method: DomainAdaptationClassifier) -> str:
+    parameters = method.get_params(deep=False)
+    parameters.pop("random_state", None)
+    # Parameters may be arrays and estimators, which do not compare as a whole.
+    digest: str = joblib.hash(parameters)
+    return digest
+
+
+def _caught(method: DomainAdaptationClassifier, domains: Domains) -> Exception | None:
+    try:
+        method._fit(*domains)
+    except Exception as error:
+        return error
+    return None
 
 
 @contextmanager

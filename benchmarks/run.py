@@ -76,8 +76,11 @@ def _measure_deep(directory: Path, tell: Callable[[str], None]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or render only, as the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, in under a minute")
     parser.add_argument("--sizes", choices=sorted(SIZES), help="instead of --quick")
     parser.add_argument("--section", nargs="+", default=[], choices=[s.name for s in SECTIONS])

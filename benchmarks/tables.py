@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 # The columns that come first, where there are any; others follow as they appear.
 _FIRST = (
-    "case", "kind", "d", "n", "threads", "status", "seconds", "seconds_min", "seconds_max",
+    "case", "kind", "d", "n", "threads", "status", "seconds", "seconds_min", "seconds_max", "cpu_seconds",
     "repetitions", "rows_per_second", "peak_mb", "ratio", "compared_to",
 )  # fmt: skip
 _WHOLE = {"d", "n", "threads", "repetitions", "repetitions_fitted", "steps", "steps_kept"}
@@ -87,7 +87,7 @@ _HEADS = {
     "seconds": "time", "spread": "min – max", "repetitions": "runs",
     "rows_per_second": "rows/s", "peak_mb": "peak memory, MB", "ratio": "ratio",
 }  # fmt: skip
-_HIDDEN = {"status", "seconds_min", "seconds_max", "compared_to"}
+_HIDDEN = {"status", "seconds_min", "seconds_max", "cpu_seconds", "compared_to"}
 
 
 def markdown(rows: Sequence[Row]) -> str:

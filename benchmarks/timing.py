@@ -138,8 +138,8 @@ class Measurer:
         -------
         rows : list of dict
             One a case, in order: ``case``, its columns, ``threads``, ``seconds`` (median),
-            ``seconds_min``, ``seconds_max``, ``repetitions``, ``peak_mb``, ``ratio``,
-            ``compared_to``, what the case describes of its result, and ``status``: "done" or
+            ``seconds_min``, ``seconds_max``, ``cpu_seconds`` (processor time, median),
+            ``repetitions``, ``peak_mb``, ``ratio``, ``compared_to``, what the case describes of its result, and ``status``: "done" or
             "not run: ..." with the reason. Where ``n`` is a column, ``rows_per_second``, too.
         """
         running: dict[str, _Process] = {}
@@ -176,7 +176,9 @@ class Measurer:
         try:
             # Preparing may load data, import libraries and fit: it gets more time.
             process.ask(None, 5 * self.limits.run_seconds + 60)
-            process.first, process.peak = process.ask("first", self.limits.run_seconds)
+            process.first, process.first_cpu, process.peak = process.ask(
+                "first", self.limits.run_seconds
+            )
         except TimeoutError:
             process.close()
             reason = f"takes more than {self.limits.run_seconds:g} s"
@@ -195,8 +197,9 @@ class Measurer:
             for name, process in running.items():
                 if k < wanted[name]:
                     # Generous: a machine that others use must not end a case half way.
-                    seconds, _ = process.ask("again", 10 * self.limits.run_seconds)
+                    seconds, cpu_seconds, _ = process.ask("again", 10 * self.limits.run_seconds)
                     process.seconds.append(seconds)
+                    process.cpu_seconds.append(cpu_seconds)
 
     def _finished(self, process: _Process) -> Row:
         seconds = process.seconds or [process.first]
@@ -205,6 +208,7 @@ class Measurer:
             "seconds": typical,
             "seconds_min": min(seconds),
             "seconds_max": max(seconds),
+            "cpu_seconds": median(process.cpu_seconds or [process.first_cpu]),
             "repetitions": len(seconds),
             "peak_mb": process.peak / MEGABYTE,
         }
@@ -221,7 +225,8 @@ class _Process:
     def __init__(self, context: Any, case: Case) -> None:
         self.case = case
         self.seconds: list[float] = []
-        self.first = self.peak = 0.0
+        self.cpu_seconds: list[float] = []
+        self.first = self.first_cpu = self.peak = 0.0
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, case), daemon=True)
         self._process.start()
@@ -268,10 +273,10 @@ def _serve(connection: Connection, case: Case) -> None:
                 continue
             result = None  # The result of before must not count as this run's memory.
             before = _reset_peak() if request == "first" else 0.0
-            begin = time.perf_counter()
+            begin, cpu_begin = time.perf_counter(), time.process_time()
             result = prepared.run()
-            seconds = time.perf_counter() - begin
-            connection.send(("answer", (seconds, max(_peak() - before, 0.0))))
+            seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu_begin
+            connection.send(("answer", (seconds, cpu_seconds, max(_peak() - before, 0.0))))
     except EOFError:
         return
     except (NotRun, MemoryError) as reason:

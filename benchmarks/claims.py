@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks import machine, tables
@@ -216,7 +217,23 @@ def machine_text(directory: Path) -> str:
     return (
         f"{found['cpu']}, {found['usable_cores']} cores, {found['memory_gb']:g} GB, "
         f"{found['system']} on {found['machine']}; Python {found['python']}, {versions}. System "
-        f"load at the end of the run: {found['load']:g}."
+        f"load at the end of the run: {found['load']:g}.{_quietness(directory)}"
+    )
+
+
+def _quietness(directory: Path) -> str:
+    """Say how far others kept the processor from the cases, from wall and processor times."""
+    shares = [
+        row["seconds"] / row["cpu_seconds"]
+        for path in sorted(directory.glob("*.csv"))
+        for row in tables.read(path)
+        if row.get("threads") == 1 and row.get("seconds", 0.0) > 0.01 and row.get("cpu_seconds")
+    ]
+    if not shares:
+        return ""
+    return (
+        f" Wall time of a one-thread case over its processor time: median {median(shares):.2f}, "
+        f"largest {max(shares):.2f}; 1 on a machine that is otherwise idle."
     )
 
 

@@ -36,7 +36,7 @@ def measure_all(
     directory: Path,
     sections: Sequence[str] = (),
     tell: Callable[[str], None] = print,
-) -> None:
+) -> int:
     """Measure sections and write a CSV file for each, and the machine's description.
 
     Parameters
@@ -47,7 +47,13 @@ def measure_all(
         Names; all where there are none.
     tell : callable
         Given a line for each case.
+
+    Returns
+    -------
+    failed : int
+        Cases that raised; their rows hold the error.
     """
+    failed = 0
     begin = time.perf_counter()
     measurer = Measurer(sizes.limits, tell)
     with tempfile.TemporaryDirectory() as workspace:
@@ -58,10 +64,12 @@ def measure_all(
             groups = section.groups(sizes, Path(workspace))
             rows = [row for group in groups for row in measurer.measure(group)]
             tables.write(directory / f"{section.name}.csv", rows)
+            failed += sum(row["status"].startswith("failed") for row in rows)
     if sizes is SIZES["full"] and not sections:
         _measure_deep(directory, tell)
     machine.write(directory / "machine.json")
     tell(f"== {time.perf_counter() - begin:.0f} s")
+    return failed
 
 
 def _measure_deep(directory: Path, tell: Callable[[str], None]) -> None:
@@ -90,9 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     name = options.sizes or ("quick" if options.quick else "full")
     default = RESULTS if name == "full" else ROOT / "outputs" / "benchmarks"
     directory: Path = options.output or default
+    failed = 0
     if not options.render:
-        measure_all(SIZES[name], directory, options.section)
+        failed = measure_all(SIZES[name], directory, options.section)
     pages.render(directory, COMMAND if name == "full" else f"python -m benchmarks --sizes {name}")
     if directory.resolve() == RESULTS:
         pages.fill_documents(ROOT, RESULTS)
     print(f"{directory / 'README.md'}")
+    if failed:
+        raise SystemExit(f"{failed} cases failed; the tables hold their errors.")

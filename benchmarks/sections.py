@@ -39,8 +39,8 @@ SECTIONS = (
         (
             "One RNADE (N = 5, H = 50) fitted to n rows of each of two domains, by KRDA's "
             "settings: at most 1,000 steps of 128 rows of each domain, stopped early by held-out "
-            f"rows. A tenth of the rows is held out, at most {density.HELD_OUT_ROWS:,}. `steps` were "
-            "made, `steps_kept` is where the lowest held-out loss was.",
+            f"rows. A tenth of the rows is held out, at most {density.HELD_OUT_ROWS:,}. `steps` "
+            "were made, `steps_kept` is where the lowest held-out loss was.",
         ),
         density.groups,
     ),

@@ -28,6 +28,8 @@ class Sizes:
         Upper bound of the training steps; KRDA's default but for tests.
     fitted_rows, fitted_steps : int
         Of the two densities that the transport goes between.
+    threads : tuple of int
+        Numbers of threads, besides one, that the transport is measured with.
     """
 
     limits: Limits
@@ -40,6 +42,7 @@ class Sizes:
     max_steps: int = 1000
     fitted_rows: int = 2000
     fitted_steps: int = 200
+    threads: tuple[int, ...] = (2,)
 
 
 _ALL = (300, 1_000, 10_000, 100_000)
@@ -52,12 +55,12 @@ FULL = Sizes(
     scale=(1_000, 10_000, 100_000, 1_000_000),
 )
 QUICK = Sizes(
-    limits=Limits(repetitions=3, seconds=1.0, run_seconds=8.0),
+    limits=Limits(repetitions=3, seconds=0.3, run_seconds=10.0),
     density=((2, (300,)), (27, (300,))),
-    transport=((2, (1_000, 10_000)), (27, (1_000,))),
-    adaptation=(300, 100_000),
-    quantile=(1_000, 100_000),
-    scale=(1_000, 10_000),
+    transport=((2, (1_000, 5_000)), (27, (500,))),
+    adaptation=(300, 1_000),
+    quantile=(1_000, 30_000),
+    scale=(500, 2_000),
     repetitions_together=3,
     max_steps=100,
     fitted_rows=300,
@@ -74,5 +77,6 @@ TINY = Sizes(
     max_steps=5,
     fitted_rows=40,
     fitted_steps=5,
+    threads=(),
 )
 SIZES = {"full": FULL, "quick": QUICK, "tiny": TINY}

@@ -13,10 +13,9 @@ Row = dict[str, Any]
 
 # The columns that come first, where there are any; others follow as they appear.
 _FIRST = (
-    "case", "kind", "d", "n", "threads", "status", "seconds", "seconds_min", "seconds_max", "cpu_seconds",
-    "repetitions", "rows_per_second", "peak_mb", "ratio", "compared_to",
+    "case", "kind", "d", "n", "threads", "status", "seconds", "seconds_min", "seconds_max",
+    "cpu_seconds", "repetitions", "rows_per_second", "peak_mb", "ratio", "compared_to",
 )  # fmt: skip
-_WHOLE = {"d", "n", "threads", "repetitions", "repetitions_fitted", "steps", "steps_kept"}
 _TEXT = {"case", "kind", "status", "compared_to", "warning"}
 
 
@@ -29,7 +28,7 @@ def write(path: Path, rows: Sequence[Row]) -> None:
         table = csv.DictWriter(file, columns, lineterminator="\n")
         table.writeheader()
         for row in rows:
-            table.writerow({name: _text(value) for name, value in row.items()})
+            table.writerow({n: _text(v) for n, v in row.items() if v is not None})
 
 
 def _text(value: Any) -> str:
@@ -56,12 +55,12 @@ def read(path: Path) -> list[Row]:
 def _value(name: str, text: str) -> Any:
     if name in _TEXT:
         return text
-    if name in _WHOLE:
-        return int(text)
-    try:
-        return float(text)
-    except ValueError:
-        return text  # A column of a module that writes its own rows.
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text  # A column of a module that writes its own rows.
 
 
 def select(rows: Sequence[Row], **wanted: Any) -> Row | None:

@@ -31,6 +31,10 @@ MEGABYTE = 1e6
 _PRELOAD = ["torch", "sklearn.svm", "krda", "krda.diagnostics", "krda.linear_gaussian"]
 
 
+class CaseError(Exception):
+    """A case that raised; the message holds what."""
+
+
 class NotRun(Exception):
     """A case that cannot be run here; the message says why, for the table."""
 
@@ -139,8 +143,9 @@ class Measurer:
         rows : list of dict
             One a case, in order: ``case``, its columns, ``threads``, ``seconds`` (median),
             ``seconds_min``, ``seconds_max``, ``cpu_seconds`` (processor time, median),
-            ``repetitions``, ``peak_mb``, ``ratio``, ``compared_to``, what the case describes of its result, and ``status``: "done" or
-            "not run: ..." with the reason. Where ``n`` is a column, ``rows_per_second``, too.
+            ``repetitions``, ``peak_mb``, ``ratio``, ``compared_to``, what the case describes of its
+            result, and ``status``: "done", "not run: ..." with the reason, or "failed: ..." with
+            the error. Where ``n`` is a column, ``rows_per_second``, too.
         """
         running: dict[str, _Process] = {}
         rows: dict[str, Row] = {
@@ -153,6 +158,8 @@ class Measurer:
                     running[case.name] = self._first_run(case)
                 except NotRun as reason:
                     rows[case.name]["status"] = f"not run: {reason}"
+                except CaseError as error:
+                    rows[case.name]["status"] = f"failed: {error}"
             self._repeat(running)
             for name, process in running.items():
                 rows[name] |= self._finished(process)
@@ -248,7 +255,7 @@ class _Process:
         if kind == "not run":
             raise NotRun(answer)
         if kind == "error":
-            raise RuntimeError(f"{self.case.name}: {answer}")
+            raise CaseError(answer)
         return answer
 
     def close(self) -> None:

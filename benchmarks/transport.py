@@ -208,8 +208,11 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
             found.append(
                 [
                     case(NEWTON, prepare_krda, {**one, "method": "newton"}),
-                    case(f"{NEWTON}, 2 threads", prepare_krda, {**one, "method": "newton"},
-                         threads=2),
+                    *(
+                        case(f"{NEWTON}, {threads} threads", prepare_krda,
+                             {**one, "method": "newton"}, threads=threads)
+                        for threads in sizes.threads
+                    ),
                     *(
                         case(f"{NEWTON}, {half} half", prepare_half, {**one, "half": half})
                         for half in ("forward", "inverse")

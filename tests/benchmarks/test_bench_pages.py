@@ -27,8 +27,11 @@ def transport_rows(ratio):
 
 
 def test_rows_survive_their_file(tmp_path):
-    rows = transport_rows(4.5)
+    rows = transport_rows(4.5)[:2] + transport_rows(4.5)[3:]
+    rows[0] |= {"ratio": 1234.5678, "note": None}
     tables.write(tmp_path / "t.csv", rows)
+    rows[0] |= {"ratio": 1235}  # to four digits
+    del rows[0]["note"]
     assert tables.read(tmp_path / "t.csv") == rows
 
 

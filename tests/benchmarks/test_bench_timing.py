@@ -107,9 +107,11 @@ def test_what_cannot_be_run_is_a_row_with_the_reason(prepare, threads, reason):
     assert row["status"] == f"not run: {reason}"
 
 
-def test_an_error_is_not_taken_for_a_case_that_cannot_be_run():
-    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        Measurer(Limits()).measure([Case("x", prepare_error)])
+def test_an_error_is_told_and_harms_no_other_case():
+    cases = [Case("x", prepare_error), Case("y", prepare_sleep, {"seconds": 0})]
+    failed, done = Measurer(Limits(repetitions=1)).measure(cases)
+    assert failed["status"] == "failed: ZeroDivisionError: division by zero"
+    assert done["status"] == "done"
 
 
 def test_a_case_gets_the_threads_that_it_asks_for():

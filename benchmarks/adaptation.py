@@ -77,7 +77,8 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
     return [
         [
             Case(KRDA_FIT, prepare_krda, {"n": n, "max_steps": sizes.max_steps},
-                 {"d": D, "n": n}, series="adaptation KRDA"),
+                 {"d": D, "n": n}, series="adaptation KRDA",
+                 run_seconds=sizes.long_seconds),
             Case("POT, exact (EMD)", prepare_pot, {"n": n, "kind": "emd"},
                  {"d": D, "n": n}, compared_to=KRDA_FIT, series="adaptation EMD"),
             Case("POT, Sinkhorn", prepare_pot, {"n": n, "kind": "sinkhorn"},

@@ -17,7 +17,7 @@ from benchmarks import machine, tables
 from benchmarks.adaptation import KRDA_FIT
 from benchmarks.quantile import KINDS
 from benchmarks.scale import FIT, FIT_DEFAULT, TRANSFORM
-from benchmarks.tables import Row, duration, round_to_digits, select
+from benchmarks.tables import Row, duration, number, select
 from benchmarks.together import ONE
 from benchmarks.transport import BISECTION, NEWTON
 
@@ -65,12 +65,6 @@ def claims(directory: Path) -> list[Claim]:
         if path.is_file():
             found += [Claim(text, path.name) for text in make(tables.read(path))]
     return found
-
-
-def number(value: float) -> str:
-    """Write a number with two digits that count."""
-    rounded = round_to_digits(value)
-    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
 def _largest(rows: list[Row], **wanted: Any) -> Row | None:

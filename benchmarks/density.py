@@ -12,7 +12,7 @@ from benchmarks.timing import Case, Prepared
 
 # Rows of a domain that are held out at most. The share of 0.1, KRDA's default, is for tables of
 # hundreds or thousands of rows; every fifth step looks at all held-out rows.
-HELD_OUT_ROWS = 2_000
+HELD_OUT_ROWS = 1_000
 
 
 def held_out_share(n: int) -> float:
@@ -64,6 +64,7 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
                 {"n": n, "d": d, "max_steps": sizes.max_steps},
                 {"d": d, "n": n},
                 series=f"density {d}",
+                run_seconds=sizes.long_seconds,
             )
         ]
         for d, numbers in sizes.density

@@ -43,13 +43,16 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
     return [
         [
             Case(FIT, prepare_fit, {"n": n, "max_steps": sizes.max_steps, "parameters": {}},
-                 {**columns, "n": n}, series="scale fit"),
+                 {**columns, "n": n}, series="scale fit",
+                 run_seconds=3 * sizes.long_seconds),
             Case(FIT_DEFAULT, prepare_fit,
                  {"n": n, "max_steps": sizes.max_steps, "parameters": {"validation_fraction": 0.1}},
-                 {**columns, "n": n}, compared_to=FIT, series="scale fit default"),
+                 {**columns, "n": n}, compared_to=FIT, series="scale fit default",
+                 run_seconds=sizes.long_seconds),
             Case(TRANSFORM, prepare_transform,
                  {"n": n, "fitted_rows": sizes.fitted_rows, "fitted_steps": sizes.fitted_steps},
-                 {**columns, "n": n}, series="scale transform"),
+                 {**columns, "n": n}, series="scale transform",
+                 run_seconds=3 * sizes.long_seconds),
         ]
         for n in sizes.scale
     ]  # fmt: skip

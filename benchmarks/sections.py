@@ -63,8 +63,8 @@ SECTIONS = (
             "RNADE carries its state. They are given blocks of 2,048 rows, which is also how the "
             "KR transport goes. float64 but where said.",
             "MParT's triangular maps are not measured: `mpart` has no wheel on the package index, "
-            "and building it fetches further sources. nflows' last release, 0.14, is of 2020; it "
-            "has no wheel either but builds with setuptools alone.",
+            "and building it from source fetches Kokkos and Eigen besides. nflows' last release, "
+            "0.14, is of 2020; it has no wheel either but builds with setuptools alone.",
         ),
         transport.groups,
     ),

@@ -119,15 +119,23 @@ def _cell(row: Row, name: str) -> str:
         case "seconds":
             return duration(value)
         case "n" | "rows_per_second":
-            return f"{round_to_digits(value):,.0f}" if name != "n" else f"{value:,}"
+            return f"{value:,}" if name == "n" else number(value)
         case "peak_mb":
             return f"{value:,.0f}"
+        case "ratio":
+            return number(value)
     return f"{value:.2g}" if isinstance(value, float) else str(value)
 
 
 def round_to_digits(value: float, digits: int = 2) -> float:
     """Round to a number of significant digits."""
     return float(f"{value:.{digits}g}")
+
+
+def number(value: float) -> str:
+    """Write a number for a person, with two digits that count."""
+    rounded = round_to_digits(value)
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
 def duration(seconds: float) -> str:

@@ -75,6 +75,8 @@ class Case:
     series : str or None
         Cases of one series come in the order of their cost: when one exceeds the time limit, the
         later ones are not tried.
+    run_seconds : float or None
+        Its own limit in place of that of :class:`Limits`, where it is longer.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Case:
     threads: int = 1
     compared_to: str | None = None
     series: str | None = None
+    run_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -180,15 +183,14 @@ class Measurer:
         if earlier is not None:
             raise NotRun(earlier)
         process = _Process(self._context, case)
+        limit = max(self.limits.run_seconds, case.run_seconds or 0.0)
         try:
             # Preparing may load data, import libraries and fit: it gets more time.
-            process.ask(None, 5 * self.limits.run_seconds + 60)
-            process.first, process.first_cpu, process.peak = process.ask(
-                "first", self.limits.run_seconds
-            )
+            process.ask(None, 5 * limit + 60)
+            process.first, process.first_cpu, process.peak = process.ask("first", limit)
         except TimeoutError:
             process.close()
-            reason = f"takes more than {self.limits.run_seconds:g} s"
+            reason = f"takes more than {limit:g} s"
             if case.series is not None:
                 sizes = ", ".join(f"{k} = {v}" for k, v in case.columns.items())
                 self._too_slow[case.series] = f"{reason} at {sizes} already"

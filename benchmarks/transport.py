@@ -182,10 +182,7 @@ def prepare_nflows(model: Mapping[str, Any], n: int, d: int) -> Prepared:
 
 def prepare_mpart() -> Prepared:
     """Say why MParT's triangular map is not here."""
-    raise NotRun(
-        "mpart has no wheel for any platform; building it fetches Kokkos and Eigen, so there is no "
-        "adapter for it here"
-    )
+    raise NotRun("mpart has no wheel, see above")
 
 
 def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:

@@ -28,7 +28,15 @@ from statistics import median
 from typing import Any
 
 MEGABYTE = 1e6
-_PRELOAD = ["torch", "sklearn.svm", "krda", "krda.diagnostics", "krda.linear_gaussian"]
+_PRELOAD = [
+    "torch.optim",
+    "sklearn.svm",
+    "sklearn.dummy",
+    "krda",
+    "experiments.datasets.moons",
+    "experiments.protocol",
+    "benchmarks.sections",
+]
 
 
 class CaseError(Exception):

@@ -28,8 +28,9 @@ from statistics import median
 from typing import Any
 
 MEGABYTE = 1e6
+# torch's optimisers load torch._dynamo, a second's work, when the first one is made.
 _PRELOAD = [
-    "torch.optim",
+    "torch._dynamo",
     "sklearn.svm",
     "sklearn.dummy",
     "krda",

@@ -154,6 +154,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     array([1, 0])
     """
 
+    trains_together = True
+
     def __init__(
         self,
         n_components: int = 5,

@@ -371,12 +371,12 @@ def _newton(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
         still_open.append(rows + i)
     # What is left of all blocks is solved together: a call on few rows costs as much as on many.
     rest, still_open = torch.cat(still_open), still_open[:1]
-    for rows in rest.split(_FAST_ROWS) if len(rest) else ():
+    for rows in torch.split(rest, _FAST_ROWS) if len(rest) else ():
         z[rows], open_rows = _unguarded(problem(rows), z[rows], _SECOND_STEPS)
         still_open.append(rows[open_rows])
     rest = torch.cat(still_open)
     rows_at_once = max(1, min(_FAST_ROWS, _PAIRS // means.shape[1] ** 2))
-    for rows in rest.split(rows_at_once) if len(rest) else ():
+    for rows in torch.split(rest, rows_at_once) if len(rest) else ():
         z[rows] = _guarded(problem(rows))
     return z
 

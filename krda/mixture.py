@@ -28,7 +28,7 @@ _BISECTION_ROWS = 8192
 _FAST_ROWS = 8192
 # The fast method's unguarded steps on all rows, then on those that are still open.
 _FIRST_STEPS = 3
-_SECOND_STEPS = 2
+_SECOND_STEPS = 3
 # Pairs of components, over all rows, that are compared at once: 4 MB.
 _PAIRS = 2**19
 # Solved rows are dropped while so many are left; fewer cost hardly less.
@@ -121,7 +121,7 @@ def quantile(
         "newton" (default) makes Halley's steps (Newton's with the curvature: third order) on
         ``log F(z) - log u``, from the Gaussian quantile of the mixture's own mean and variance and
         within the bracket ``[min_k q_k, max_k q_k]`` of the components' quantiles
-        ``q_k = mu_k + sigma_k Phi^{-1}(u)``, which always holds the root. Rows that five steps do
+        ``q_k = mu_k + sigma_k Phi^{-1}(u)``, which always holds the root. Rows that six steps do
         not settle are bracketed anew between the points ``mu_k + c sigma_k`` of their components
         and solved by guarded steps: one that leaves the bracket, or is longer than half the last
         but one, gives way to a bisection, so that the search always ends. The upper half is
@@ -180,12 +180,17 @@ def _check_mixtures(weights: Tensor, means: Tensor, stds: Tensor, *, first_row: 
                 "it was computed from: a row far outside the data that a model was fitted to, or "
                 "a fit that diverged."
             )
-    smallest = float(stds.amin(0).min())
-    if smallest < torch.finfo(stds.dtype).tiny:
+    smallest, least = float(stds.amin(0).min()), _least_std(stds.dtype)
+    if smallest < least:
         raise ValueError(
-            f"The stds of mixtures must be positive, and not denormal; got {smallest}. Give them "
-            "a floor."
+            f"The stds of mixtures must be positive (at least {least:.1e}), got {smallest}. Give "
+            "them a floor."
         )
+
+
+def _least_std(dtype: torch.dtype) -> float:
+    """Smallest standard deviation whose square and that of its inverse are in range."""
+    return 2.0 * math.sqrt(torch.finfo(dtype).tiny)
 
 
 def _bisection(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
@@ -230,6 +235,19 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
+def _add_up(terms: Tensor, out: Tensor | None = None) -> Tensor:
+    """Sum (N, ..., n) over components, in their order.
+
+    ``torch.sum`` is no faster for a handful of them, and adds those of the last few columns in
+    another order than the rest: a row's result would depend on its place.
+    """
+    first, *others = terms.unbind(0)
+    total = torch.add(first, others[0], out=out) if others else torch.add(first, 0.0, out=out)
+    for term in others[1:]:
+        total.add_(term)
+    return total
+
+
 class _LowerHalf:
     """A block's quantiles, turned into lower halves, and the steps that approach them.
 
@@ -252,13 +270,15 @@ class _LowerHalf:
         self.two_p = 2.0 * self.p
         self.weights, self.stds = weights, stds
         arrays = _memory.arrays("block", 7, *means.shape, like=means)
-        self.means, self.rates, self.slopes, self.offsets, *self._parts = arrays.unbind(0)
+        self.means, self.rates, self.slopes, self.offsets = arrays[:4].unbind(0)
+        # Three terms for each component, the component first.
+        self._terms = arrays[4:].view(len(means), 3, -1)
+        self._parts = self._terms.unbind(1)
         torch.mul(means, self.sign, out=self.means)
         torch.div(self._one * math.sqrt(0.5), stds, out=self.rates)
         torch.mul(weights, self.rates, out=self.slopes)
         torch.mul(self.means, self.rates, out=self.offsets)
         self.steepest = self.rates.amax(0)
-        self._work = arrays[4:]
         self._sums = means.new_empty(3, means.shape[1])
         # 2 F(z); f(z) and f'(z), each up to a factor: see `steps`.
         self.twice_cdf, self.density, self.slope = self._sums.unbind(0)
@@ -274,13 +294,13 @@ class _LowerHalf:
         first, second, _ = self._parts
         torch.addcmul(self.means, self.stds, score, out=first)
         low, high = first.amin(0), first.amax(0)
-        mean = torch.mul(self.weights, self.means, out=first).sum(0)
+        mean = _add_up(torch.mul(self.weights, self.means, out=first))
         torch.sub(self.means, mean, out=first)
         variance = torch.mul(first, first, out=second).addcmul_(self.stds, self.stds)
-        z = variance.mul_(self.weights).sum(0).sqrt_().mul_(score).add_(mean)
+        z = _add_up(variance.mul_(self.weights)).sqrt_().mul_(score).add_(mean)
         # Cheap, as no NaN or infinity hides from these sums; where they overflow, look closer.
         self.plausible = math.isfinite(float((low + high + mean).sum())) and (
-            float(self.stds.amin(0).min()) >= torch.finfo(z.dtype).tiny
+            float(self.stds.amin(0).min()) >= _least_std(z.dtype)
         )
         return low, high, torch.minimum(torch.maximum(z, low, out=z), high, out=z)
 
@@ -300,7 +320,7 @@ class _LowerHalf:
         torch.special.erfc(y, out=weighted).mul_(self.weights)
         torch.addcmul(self._zero, y, y, value=-1.0, out=slopes).exp_().mul_(self.slopes)
         y.mul_(slopes).mul_(self.rates)
-        torch.sum(self._work, 1, out=self._sums)
+        _add_up(self._terms, out=self._sums)
         g1 = (self.density / self.twice_cdf).mul_(2.0 / math.sqrt(math.pi))
         newton = (self.two_p / self.twice_cdf).log_().div_(g1)
         bend = (self.slope / self.density).sub_(g1, alpha=0.5)
@@ -327,9 +347,10 @@ class _LowerHalf:
         """
         n_components, n = self.means.shape
         y = _memory.arrays("pairs", n_components, n_components, n, like=self.means)
-        torch.sub(self.means, self.means.unsqueeze(1), out=y).mul_(self.rates)
-        torch.special.erfc(y.clamp_(-_FARTHEST, _FARTHEST), out=y).mul_(self.weights)
-        cdf = y.sum(1).mul_(0.5)  # at each component's mean
+        # y[j, k]: component j at the mean of component k.
+        torch.sub(self.means.unsqueeze(1), self.means, out=y).mul_(self.rates.unsqueeze(1))
+        torch.special.erfc(y.clamp_(-_FARTHEST, _FARTHEST), out=y).mul_(self.weights.unsqueeze(1))
+        cdf = _add_up(y).mul_(0.5)
         finfo = torch.finfo(cdf.dtype)
         below = cdf < self.p
         # F rises: the means nearest to the root from both sides have the nearest F, too.

@@ -227,7 +227,9 @@ class _Memory(threading.local):
     def arrays(self, name: str, *shape: int, like: Tensor) -> Tensor:
         """Give an array of some shape; it shares its memory with earlier ones of that name."""
         size, buffer = math.prod(shape), self._buffers.get(name, like[..., :0])
-        if buffer.numel() < size or buffer.dtype != like.dtype or buffer.device != like.device:
+        fits = buffer.numel() >= size and buffer.dtype == like.dtype
+        # What was made in inference mode may not be written to outside.
+        if not fits or buffer.device != like.device or buffer.is_inference():
             self._buffers[name] = buffer = like.new_empty(size)
         return buffer[:size].view(shape)
 

@@ -164,6 +164,14 @@ def test_quantile_does_not_depend_on_the_memory_layout_of_the_mixtures():
     assert torch.equal(mixture.quantile(u, *parameters), mixture.quantile(u, *by_component))
 
 
+def test_quantile_works_outside_inference_mode_after_a_call_within():
+    arguments = nasty_mixtures(100, 3, 0, 1.0, 3.0, 0.5)
+    mixture._memory._buffers.clear()
+    with torch.inference_mode():
+        within = mixture.quantile(*arguments)
+    assert torch.equal(mixture.quantile(*arguments), within)
+
+
 def test_quantile_leaves_its_arguments_alone():
     arguments = nasty_mixtures(100, 3, 0, 1.0, 3.0, 0.5)
     arguments[1:] = [p.mT.contiguous().mT for p in arguments[1:]]

@@ -60,7 +60,7 @@ class Parameters:
     def __init__(self, flat: Tensor, shapes: Sequence[tuple[int, ...]]) -> None:
         self.flat = flat
         self.shapes = tuple(shapes)
-        parts = flat.split([math.prod(shape) for shape in self.shapes])
+        parts = torch.split(flat, [math.prod(shape) for shape in self.shapes])
         self.parts = tuple(p.view(shape) for p, shape in zip(parts, self.shapes, strict=True))
         self.inputs, self.scales, self.heads = self.parts
 
@@ -162,6 +162,7 @@ class Objective:
         self._entering[:, :, 0] = 1.0
         self.given = self._entering[:, :, 1:]
         self._x_column = self.x.unsqueeze(-2)
+        self._places: dict[tuple[int, int], tuple[Tensor, ...]] = {}
 
         self._a = buffer(hidden, n_rows)
         # Hidden states, transposed, with ones in the last row: the biases' own unit.
@@ -209,8 +210,12 @@ class Objective:
             hold; :meth:`weights` says that they do not count.
         """
         m = x.shape[1]
-        self.x[:, domain, :, :m].copy_(x.mT)
-        self.given[:, domain, :, :m].copy_(given[..., :-1].mT)
+        if (domain, m) not in self._places:
+            places = tuple(block[:, domain, :, :m].mT for block in (self.x, self.given))
+            self._places[domain, m] = places
+        x_place, given_place = self._places[domain, m]
+        x_place.copy_(x)
+        given_place.copy_(given[..., :-1])
 
     def weights(self, n_used: Sequence[int], n_all: Sequence[int]) -> RowWeights:
         """Weight the first rows of each domain equally, and the others not at all.

@@ -12,6 +12,7 @@ depend on the others, to the last bit: each has random numbers of its own, and
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from collections.abc import Sequence
@@ -447,7 +448,7 @@ class _Trainer:
             done = step + 1
             if done % options.evaluation_interval and done < options.max_steps:
                 continue
-            self._evaluate(torch.stack(recent), done)
+            self._evaluate(recent, done)
             recent.clear()
             self._dismiss(done)
             if not self._active:
@@ -455,12 +456,14 @@ class _Trainer:
         steps_per_epoch = max(batches.n_batches for batches in self._batches)
         return self._best, [p.history(learning_rate, steps_per_epoch) for p in self._progress]
 
-    def _evaluate(self, recent: Tensor, done: int) -> None:
-        """Look at the held-out rows after ``done`` steps; ``recent`` is (steps, R, D)."""
+    def _evaluate(self, recent: list[Tensor], done: int) -> None:
+        """Look at the held-out rows after ``done`` steps; ``recent`` are the NLLs since then."""
         held_out = self._validation.nll()
         totals = held_out.sum(1).tolist()
-        finite = recent.sum(2).isfinite().tolist()
-        train, held_out = recent.mean(0).cpu(), held_out.cpu()
+        finite = torch.stack(recent).sum(2).isfinite().tolist()
+        # Added up one by one: the order within torch.mean depends on the number of replicas.
+        train = (functools.reduce(torch.add, recent) / len(recent)).cpu()
+        held_out = held_out.cpu()
         for i, r in enumerate(self._active):
             progress = self._progress[r]
             progress.steps.append(done)

@@ -225,13 +225,11 @@ class Adam:
         """Make one step along what ``gradient`` holds."""
         self._n_steps += 1
         mean, square, gradient = self._mean.flat, self._square.flat, self.gradient.flat
-        # A sum with weights 1, 0.9, 0.81, ... and the mean but for a factor. torch.lerp rounds the
-        # last elements of a vector in another way, and so would not be the same in every stack.
-        mean.mul_(_BETA_1).add_(gradient)
+        mean.lerp_(gradient, 1 - _BETA_1)
         square.mul_(_BETA_2).addcmul_(gradient, gradient, value=1 - _BETA_2)
         torch.sqrt(square, out=self._denominator)
         self._denominator.div_(math.sqrt(1 - _BETA_2**self._n_steps)).add_(_EPSILON)
-        size = learning_rate * (1 - _BETA_1) / (1 - _BETA_1**self._n_steps)
+        size = learning_rate / (1 - _BETA_1**self._n_steps)
         self.parameters.flat.addcdiv_(mean, self._denominator, value=-size)
 
     def of_replicas(self, replicas: Sequence[int]) -> Adam:

@@ -36,6 +36,13 @@ from krda import mixture
 Given = Callable[[int, Tensor], Tensor]
 
 
+# Log-variances are kept within these bounds: standard deviations between 1e-13 and 1e13, in units
+# of standardised columns. No column of double precision, let alone the single precision of
+# training, can have a spread outside them, so that they never bind on rows like the fitted ones.
+# But the heads are linear: a row carried far out of the data would meet exp(lin_3 h) = inf there.
+_MAX_LOG_VARIANCE = 60.0
+
+
 class Conditionals(NamedTuple):
     """Parameters of the mixtures ``p^i(x^i | x^{<i})``.
 
@@ -64,8 +71,10 @@ def mixture_parameters(h: Tensor, weight: Tensor, bias: Tensor, sigma_floor: flo
     Returns
     -------
     conditionals : Conditionals of shape (..., n, N)
+        Log-variances beyond +-60 count as +-60.
     """
     logits, means, log_variances = (h @ weight + bias.unsqueeze(-2)).chunk(3, dim=-1)
+    log_variances = log_variances.clamp(-_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)
     stds = torch.sqrt(torch.exp(log_variances) + sigma_floor**2)
     return Conditionals(torch.log_softmax(logits, dim=-1), means, stds)
 

@@ -10,8 +10,9 @@ weights), ``mu`` and ``v`` (log-variances), ``s = exp(v) + sigma_floor^2``, the 
 the responsibilities ``r_k = w_k N(x; mu_k, s_k) / sum_j w_j N(x; mu_j, s_j)``, the derivatives of
 ``-log p(x)`` of one mixture are
 
-    dl = w - r,     dmu = -r (x - mu) / s,     dv = r (1 - (x - mu)^2 / s) exp(v) / (2 s).
+    dl = w - r,     dmu = -r (x - mu) / s,     dv = r (1 - (x - mu)^2 / s) exp(v) / (2 s)
 
+(and ``dv = 0`` where v is at its bound).
 From there they go back through the linear layers and relu to ``C^i a^i``, and through the sum
 ``a^i = c + sum_{j<i} x^j W_{.,j}`` by adding up from the last coordinate to the first. For the
 rescaling no pass over the hidden states is needed: relu is homogeneous, so that ``h^i`` is
@@ -32,7 +33,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from krda.rnade import RNADE
+from krda.rnade import _MAX_LOG_VARIANCE, RNADE
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -259,6 +260,7 @@ class Objective:
         self._h_units.relu_()
         torch.bmm(self._heads_flat.mT, self._h_flat, out=self._raw_flat)
         # In place: the means become mu - x, then the logarithms of w_k N(x; mu_k, s_k).
+        self._log_variances.clamp_(-_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)
         torch.exp(self._log_variances, out=self._exp)
         torch.add(self._exp, self._variance_floor, out=self._variances)
         self._means.sub_(self._x_column)
@@ -289,7 +291,11 @@ class Objective:
         r = self._means
         torch.addcmul(r, r, self._q, value=-1.0, out=self._q)
         self._exp.div_(self._variances)
-        torch.mul(self._q, self._exp, out=self._log_variances).mul_(0.5)
+        self._q.mul_(self._exp).mul_(0.5)
+        # Nothing goes back through log-variances at their bounds.
+        v = self._log_variances
+        bounds = -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE
+        torch.ops.aten.hardtanh_backward(self._q, v, *bounds, grad_input=v)
         self._logits.sub_(r)
         self._means.mul_(self._u)
 

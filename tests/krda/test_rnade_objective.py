@@ -114,6 +114,21 @@ def test_rows_far_from_all_components_keep_a_finite_likelihood_and_their_derivat
         torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-8)
 
 
+def test_log_variances_beyond_their_bounds_pass_nothing_on():
+    model = stack(2, 2, [0])
+    with torch.no_grad():
+        model.head_bias[..., 6] += 80.0
+        model.head_bias[..., 7] -= 80.0
+    rows = rows_of(model, [20, 15])
+    expected_nll, expected = automatic(model, rows, rows)
+    nll, gradient = closed_form(model, rows, rows)
+    assert not gradient.heads[..., 6:8].any()
+    assert gradient.heads[..., 8].any()
+    torch.testing.assert_close(nll, expected_nll, rtol=1e-10, atol=1e-10)
+    for mine, theirs in zip(gradient.parts, expected.parts, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-10)
+
+
 def test_places_without_a_row_count_for_nothing():
     model = stack(2, 2, [0, 1])
     rows = rows_of(model, [6, 4])

@@ -133,7 +133,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     batch_size : int or None, default=128
         Rows of each domain in a step. None takes all of them.
     validation_fraction : float, default=0.1
-        Share of each domain's rows that is held out of training, for stopping.
+        Share of each domain's rows that is held out of training, for stopping; 2000 rows at most.
     patience : int, default=250
         Steps without a lower held-out negative log-likelihood after which training stops. The
         parameters with the lowest one are kept.

@@ -216,8 +216,15 @@ class AlignedClassifier(DomainAdaptationClassifier):
         return X
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
-        classifier = SVC() if self.classifier is None else clone(self.classifier)
-        aligned = self._align(Xs, ys, Xt)
+        classifier = self._new_classifier()  # First: a wrong one must not cost an alignment.
+        self._fit_classifier(classifier, self._align(Xs, ys, Xt), ys)
+
+    def _new_classifier(self) -> Any:
+        """Give the final classifier, unfitted."""
+        return SVC() if self.classifier is None else clone(self.classifier)
+
+    def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
+        """Train the final classifier on aligned source rows and set ``classifier_``."""
         require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
         if aligned.sample_weight is None:
             self.classifier_ = classifier.fit(aligned.X, ys)

@@ -182,15 +182,17 @@ def index_matrix(
         Symmetric, as kernel matrices are: dalib's matrix and its transpose, half of each. Shared
         between calls, not to be written to.
     """
+    one = torch.eye(n, dtype=torch.float64)
+    after = one.roll(1, dims=1)
     if linear:
-        within = torch.eye(n).roll(1, dims=1) / n
-        # Assigned, not added: in a ring of two, both meetings fall on the same entry, and dalib
+        within = after / n
+        # The larger, not the sum: in a ring of two, both meetings fall on the same entry, and dalib
         # counts that entry once.
-        across = -((torch.eye(n).roll(1, dims=1) + torch.eye(n).roll(1, dims=0)) > 0).float() / n
-        back = torch.zeros(n, n)
+        across = -torch.maximum(after, after.T) / n
+        back = torch.zeros_like(one)
     else:
-        within = (1.0 - torch.eye(n)) / (n * (n - 1))
-        across = back = torch.full((n, n), -1.0 / n**2)
+        within = (1.0 - one) / (n * (n - 1))
+        across = back = torch.full_like(one, -1.0 / n**2)
     top, bottom = torch.cat([within, across], dim=1), torch.cat([back, within], dim=1)
     weights = torch.cat([top, bottom])
     return ((weights + weights.T) / 2).to(device=device, dtype=dtype)

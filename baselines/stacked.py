@@ -149,18 +149,21 @@ class _Linear(_Layer):
 
 
 class _ReLU(_Layer):
-    """:class:`torch.nn.ReLU`, in place: the layer below it must not need its own output."""
+    """:class:`torch.nn.ReLU`, in place both ways: no layer needs its own output."""
 
     def forward(self, x: Tensor, training: bool) -> Tensor:
         self._y = torch.relu_(x)
         return self._y
 
     def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
-        return torch.ops.aten.threshold_backward(g, self._y, 0) if inputs else None
+        return torch.ops.aten.threshold_backward.grad_input(g, self._y, 0, grad_input=g)
 
 
 class _BatchNorm(_Layer):
-    """:class:`torch.nn.BatchNorm1d` with its running statistics (variance unbiased)."""
+    """:class:`torch.nn.BatchNorm1d` with its running statistics (variance unbiased).
+
+    In training its input is overwritten.
+    """
 
     def __init__(self, modules: Sequence[nn.BatchNorm1d]) -> None:
         super().__init__(modules)
@@ -192,26 +195,27 @@ class _BatchNorm(_Layer):
             return torch.addcmul(bias, x - self._mean, scale)
         n = x.shape[1]
         mean = x.sum(1, keepdim=True) / n
-        centred = x - mean
-        variance = (centred * centred).sum(1, keepdim=True) / n
+        self._centred = x.sub_(mean)
+        variance = (x * x).sum(1, keepdim=True) / n
         self._inverse = torch.rsqrt(variance + self._eps)
-        self._normal = centred.mul_(self._inverse)
         self._mean.lerp_(mean, self._momentum)
         self._variance.lerp_(variance * (n / (n - 1)), self._momentum)
         self._n_batches += 1
-        return torch.addcmul(bias, self._normal, weight)
+        return torch.addcmul(bias, self._centred, weight * self._inverse)
 
     def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
         total = g.sum(1, keepdim=True)
-        along = (g * self._normal).sum(1, keepdim=True)
+        along = (g * self._centred).sum(1, keepdim=True) * self._inverse
         if parameters:
             self.gradients[0].copy_(along)
             self.gradients[1].copy_(total)
         if not inputs:
             return None
-        n = g.shape[1]
-        centred = torch.addcmul(g - total / n, self._normal, along, value=-1 / n)
-        return centred.mul_(self.values[0] * self._inverse)
+        # (g - total / n - normal along / n) times the scale, in two passes over the rows.
+        scale = self.values[0] * self._inverse
+        share = scale / -g.shape[1]
+        on_x = torch.addcmul(total * share, g, scale)
+        return on_x.addcmul_(self._centred, along * self._inverse * share)
 
 
 class _WeightNorm(_Layer):

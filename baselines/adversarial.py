@@ -81,13 +81,13 @@ class DomainAdversary(Transfer):
 
     def loss(self, features: Tensor, logits: Tensor, weight: float) -> TransferLoss:
         """Find the loss of a batch, see :meth:`baselines.networks.Transfer.loss`."""
-        values, on_input = self._discriminate(features, None, weight)
-        return TransferLoss(values, on_input)
+        values, on_input, reversal = self._discriminate(features, None, weight)
+        return TransferLoss(values, on_input.mul_(reversal))
 
     def _discriminate(
         self, x: Tensor, row_weights: Tensor | None, weight: float
-    ) -> tuple[Tensor, Tensor]:
-        """Loss of shape (R,), and its reversed gradient with respect to the input.
+    ) -> tuple[Tensor, Tensor, float]:
+        """Loss of shape (R,), its gradient with respect to the input, and a factor for that.
 
         Parameters
         ----------
@@ -95,6 +95,14 @@ class DomainAdversary(Transfer):
         row_weights : Tensor of shape (R, 2b) or None
         weight : float
             A factor for the gradients.
+
+        Returns
+        -------
+        values : Tensor of shape (R,)
+        on_input : Tensor of shape (R, 2b, n_inputs)
+            As it is before the reversal.
+        reversal : float
+            What the reversal multiplies it with.
         """
         b = x.shape[1] // 2
         source = 1.0 / (1.0 + torch.exp(-self._discriminator.forward(x)[:, :, 0]))
@@ -107,9 +115,9 @@ class DomainAdversary(Transfer):
             log_right, gradient = log_right * row_weights, gradient * row_weights
         on_input = self._discriminator.backward(gradient[:, :, None])
         assert on_input is not None
-        on_input *= -reversal_coefficient(self._step, self._warmup_steps)
+        reversal = -reversal_coefficient(self._step, self._warmup_steps)
         self._step += 1
-        return log_right.sum(dim=1) / (-2 * b), on_input
+        return log_right.sum(dim=1) / (-2 * b), on_input, reversal
 
 
 class ConditionalDomainAdversary(DomainAdversary):
@@ -152,10 +160,13 @@ class ConditionalDomainAdversary(DomainAdversary):
             entropy = -(p * torch.log(p + 1e-5)).sum(dim=2)
             certain = 1.0 + torch.exp(-entropy)
             row_weights = certain / (certain.sum(dim=1, keepdim=True) / certain.shape[1])
-        p = p.unsqueeze(3)
-        outer = p * features.unsqueeze(2)
-        values, on_outer = self._discriminate(outer.flatten(2), row_weights, weight)
-        return TransferLoss(values, (on_outer.view_as(outer) * p).sum(dim=2))
+        outer = p.unsqueeze(3) * features.unsqueeze(2)
+        values, on_outer, reversal = self._discriminate(outer.flatten(2), row_weights, weight)
+        on_classes, factors = on_outer.view_as(outer).unbind(2), torch.split(p * reversal, 1, 2)
+        on_features = on_classes[0] * factors[0]
+        for on_class, factor in zip(on_classes[1:], factors[1:], strict=True):
+            on_features.addcmul_(on_class, factor)
+        return TransferLoss(values, on_features)
 
 
 class DANN(JointlyTrained):

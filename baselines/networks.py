@@ -21,10 +21,12 @@ without a look at any target label:
   normalisation; SHOT's last feature layer and the domain discriminators of DANN and CDAN have, as
   in the programs they come from.
 
-A fit depends on ``random_state`` alone. Random numbers come from a generator of the fit's own; the
-global ones of torch and NumPy are neither used nor moved (but for the one seed that scikit-learn's
-convention draws from NumPy's where ``random_state`` is None), nor is the number of threads. How the
-processor treats denormal numbers is changed for the time of the training and set back.
+A fit depends on ``random_state`` alone, not on what is fitted beside it: the repetitions of a cell
+are trained as one program (:mod:`baselines.stacked`), a single fit as such a program of one. Random
+numbers come from a generator of the fit's own; the global ones of torch and NumPy are neither used
+nor moved (but for the one seed that scikit-learn's convention draws from NumPy's where
+``random_state`` is None), nor is the number of threads. How the processor treats denormal numbers
+is changed for the time of the training and set back.
 """
 
 from __future__ import annotations
@@ -345,7 +347,7 @@ def _denormals_as_zero() -> Iterator[None]:
 
 
 def _adam(parameters: list[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
-    """Adam, in its fused form (a quarter off the time of a step) where torch has it."""
+    """Adam, in its fused form, a quarter of the time of the plain one, where torch has it."""
     try:
         return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
     except RuntimeError:

@@ -159,8 +159,8 @@ def test_parameters_of_each_model_fill_the_processors_vectors_and_start_as_given
     assert stack.parameter.shape[1] % LANES == 0
     stack.store()
     for first, network in zip(before, networks, strict=True):
-        for given, stored in zip(first, network.parameters(), strict=True):
-            assert torch.equal(given, stored)
+        for start, stored in zip(first, network.parameters(), strict=True):
+            assert torch.equal(start, stored)
 
 
 def test_layers_that_cannot_be_stacked_are_refused():

@@ -127,10 +127,19 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     png, pdf = path.with_name(f"{path.name}.png"), path.with_name(f"{path.name}.pdf")
     with _settings():
+        _settle(figure)
         area = _saved_area(figure)
         figure.savefig(png, dpi=200, metadata={"Software": None}, bbox_inches=area)
         figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=area)
     return [png, pdf]
+
+
+def _settle(figure: Any) -> None:
+    """Lay the figure out for good: one layout serves both files, and no file asks for another."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def figure_legend(figure: Any, axes: Sequence[Any], n_columns: int, title: str = "") -> None:
@@ -193,10 +202,7 @@ def _saved_area(figure: Any) -> Any:
     notes = [text for text in figure.texts if text.get_gid() == _NOTE]
     if not notes:
         return Bbox.from_extents(0, 0, width, height)
-    # A legend stands at the lower edge of what is saved. Fix it where it is without the strip, for
-    # which the layout must be settled and stay.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    # A legend stands at the lower edge of what is saved. Fix it where it is without the strip.
     for legend in figure.legends:
         legend.set_bbox_to_anchor((0, 0, 1, 1), transform=figure.transFigure)
     lowest = min(text.get_position()[1] for text in notes)

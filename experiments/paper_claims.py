@@ -312,7 +312,9 @@ def _low_data(side: Side) -> Finding:
         f"{len(small.tasks)} sizes (mean {own:.1f}, the best other {_names(side, rivals)} with "
         f"{best:.1f}); its interval is ± {widths[KRDA]:.1f}, "
     )
-    narrower = ", ".join(f"{side.labels[m]} ± {widths[m]:.1f}" for m in stabler)
+    narrower = ", ".join(
+        f"{side.labels[m]} ± {widths[m]:.1f} around {small.over_tasks(m):.1f}" for m in stabler
+    )
     told += f"narrower: {narrower}" if stabler else "none of the others is narrower"
     return _verdict(tied == len(small.tasks) and not stabler, told)
 

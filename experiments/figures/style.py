@@ -89,13 +89,15 @@ def _settings() -> Iterator[None]:
 
 
 @contextmanager
-def new_figure(width: float, height: float) -> Iterator[Any]:
+def new_figure(width: float, height: float, layout: str | None = "constrained") -> Iterator[Any]:
     """Make an empty figure, in the style of all figures while it is being drawn.
 
     Parameters
     ----------
     width, height : float
         Inches.
+    layout : str or None
+        What finds room for everything; None where the caller does.
 
     Yields
     ------
@@ -106,7 +108,7 @@ def new_figure(width: float, height: float) -> Iterator[Any]:
     from matplotlib.figure import Figure
 
     with _settings():
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=layout)
         FigureCanvasAgg(figure)
         yield figure
 

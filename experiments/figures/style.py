@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 # The paper's source blue, target green, transported orange, mappings red.
 SOURCE, TARGET, TRANSPORTED, MAPPING = "#0072B2", "#009E73", "#E69F00", "#D55E00"
@@ -89,14 +89,16 @@ def _settings() -> Iterator[None]:
 
 
 @contextmanager
-def new_figure(width: float, height: float, layout: str | None = "constrained") -> Iterator[Any]:
+def new_figure(
+    width: float, height: float, layout: Literal["constrained"] | None = "constrained"
+) -> Iterator[Any]:
     """Make an empty figure, in the style of all figures while it is being drawn.
 
     Parameters
     ----------
     width, height : float
         Inches.
-    layout : str or None
+    layout : {"constrained"} or None
         What finds room for everything; None where the caller does.
 
     Yields

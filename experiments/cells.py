@@ -524,23 +524,6 @@ def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Out
     return _lost(repetition, method_seed(cell.load(), cell.method, repetition), status, error)
 
 
-def lost_record(cell: Cell, status: Status, error: str) -> Record:
-    """Record of a cell of which no repetition came back.
-
-    Parameters
-    ----------
-    cell : Cell
-    status : {"failed", "timeout"}
-    error : str
-
-    Returns
-    -------
-    record : Record
-    """
-    outcomes = {r: lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)}
-    return record_of(cell, cell.data_sha256(), outcomes)
-
-
 def record_of(cell: Cell, data_sha256: str, outcomes: dict[int, Outcome]) -> Record:
     """Put a cell's outcomes and provenance together.
 

@@ -36,7 +36,6 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -53,6 +52,7 @@ from krda.adaptation import (
     require_finite,
     seed_from,
 )
+from krda.denormals import denormals_as_zero
 
 # What a training step is made of: tensors whose first dimension is the model.
 Batch = tuple[Tensor, ...]
@@ -302,7 +302,7 @@ def train(
     errors: list[Exception | None] = [None] * len(stacks[0].parameter)
     losses: list[FloatArray] = []
     n_before = 0
-    with _denormals_as_zero():
+    with denormals_as_zero():
         for epoch, batches in enumerate(epochs):
             seen = []
             for batch in batches:
@@ -325,25 +325,6 @@ def train(
                 break
             n_before += len(batches)
     return Trained(np.concatenate([np.empty((0, len(errors))), *losses]), errors)
-
-
-@contextmanager
-def _denormals_as_zero() -> Iterator[None]:
-    """Count numbers below 1e-38 as 0 in this thread, and leave the processor as it was.
-
-    Adam's running mean of the gradient of a unit that ReLU has switched off shrinks by 0.9 a step
-    and ends among the denormal numbers, with which processors are slow: a third off the time of
-    every step from some 800 on. Nothing that small moves a weight.
-    """
-    smallest = torch.full((), torch.finfo(torch.float32).smallest_normal)
-    already = (smallest * 0.5).item() == 0.0
-    # False where the processor has no such mode.
-    changed = not already and torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        if changed:
-            torch.set_flush_denormal(False)
 
 
 def _adam(parameters: list[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:

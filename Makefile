@@ -8,11 +8,13 @@ TABLE ?=
 METHOD ?=
 JOBS ?=
 RESULTS ?=
+# A sample of the benchmark in under a minute: make bench QUICK=1
+QUICK ?=
 REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 	$(if $(METHOD),--method $(METHOD)) $(if $(JOBS),--jobs $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce-tables results tables status smoke test unit lint format clean
+.PHONY: help setup reproduce-tables results tables status bench bench-setup smoke test unit lint format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +45,19 @@ tables: setup ## Render tables and figures from the committed records; runs noth
 
 status: setup ## Show which cells are done, stale, failed or missing; runs nothing
 	$(REPRODUCE) --status --results $(or $(RESULTS),results)
+
+bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
+	$(PY) -m benchmarks $(if $(QUICK),--quick)
+
+bench-setup: $(VENV)/bench-installed
+
+# The peers come on top of what everything else needs, which they leave as it is.
+$(VENV)/bench-installed: $(VENV)/installed
+	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+		--editable ".[bench-lean]"
+	# nflows asks for tensorboard, which nothing here imports: it comes without what it asks for.
+	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation --no-deps nflows
+	@touch $@
 
 smoke: setup ## Run every method on every data set at tiny size
 	rm -rf .smoke

@@ -1,0 +1,1 @@
+"""Speed and memory: ``python -m benchmarks`` measures, see docs/performance.md."""

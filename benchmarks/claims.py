@@ -113,7 +113,7 @@ def _quantile(rows: list[Row]) -> list[str]:
             continue
         other = select(rows, case="bisection", kind=kind, n=newton["n"])
         text = (
-            f"Newton inverts {newton['n']:,} mixtures of the kind *{kind}* in "
+            f"The fast method inverts {newton['n']:,} mixtures of the kind *{kind}* in "
             f"{duration(newton['seconds'])} with |F(z) - u| at most {newton['max_error']:.1e}"
         )
         if other is not None:

@@ -90,9 +90,10 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
         assert rf"{mean:.1f} $\pm$ {width:.1f}" in tex
 
 
-def test_the_readmes_table_is_that_of_the_committed_tables():
-    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
-    assert text == readme.with_summary(text, readme.summary(RESULTS / "tables"))
+def test_documents_say_what_the_committed_tables_and_records_say():
+    for path, own in readme.contents(RESULTS.parent).items():
+        text = path.read_text(encoding="utf-8")
+        assert text == readme.with_summary(text, own)
 
 
 def test_every_committed_record_is_valid_and_wanted_by_a_table_or_a_curve():

@@ -92,10 +92,10 @@ def transfer_loss(
     """
     if method.trade_off == 0:
         return None
-    if isinstance(method, DANN):
+    if isinstance(method, DANN) and discriminator is not None:
         dann = domain_adversarial_loss(discriminator, method.warmup_steps)
         return lambda f_s, g_s, f_t, g_t: dann(f_s, f_t)
-    if isinstance(method, CDAN):
+    if isinstance(method, CDAN) and discriminator is not None:
         cdan = conditional_domain_adversarial_loss(
             discriminator, method.warmup_steps, method.entropy_conditioning
         )
@@ -157,7 +157,7 @@ def train_jointly(
         if transfer is not None:
             loss = loss + method.trade_off * transfer(f_s, g_s, f_t, g_t)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         losses.append(loss.item())
     return losses
@@ -240,7 +240,7 @@ def adapt_to_target(
             loss = entropy - diversity
             loss = loss + method.pseudo_label_weight * F.cross_entropy(logits, labels[numbers])
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             losses.append(loss.item())
     return losses

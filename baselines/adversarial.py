@@ -2,16 +2,171 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from baselines.dalib_compat import (
-    Discriminator,
-    conditional_domain_adversarial_loss,
-    domain_adversarial_loss,
-)
-from baselines.networks import JointlyTrained, Make, Transfer, require_integer
+from baselines.dalib_compat import DomainDiscriminator
+from baselines.networks import JointlyTrained, Transfer, TransferLoss, build, require_integer
+from baselines.stacked import Stack
+
+
+def reversal_coefficient(step: int, warmup_steps: int) -> float:
+    r"""Return the factor of the reversed gradient in a step, counted from 0.
+
+    .. math:: \lambda_i = \frac{2}{1 + \exp(-i / N)} - 1
+
+    is dalib's schedule, with its own constants but for ``N``, dalib's ``max_iters``. It rises from
+    0 and is at 0.46 after ``N`` steps; Ganin et al. (2016, section 5.2.2) have ``10 i / N`` in the
+    exponent, with ``N`` the length of the training.
+
+    Parameters
+    ----------
+    step : int
+        :math:`i`.
+    warmup_steps : int
+        ``N``; dalib has 1000.
+
+    Returns
+    -------
+    coefficient : float
+    """
+    return 2.0 / (1.0 + math.exp(-step / warmup_steps)) - 1.0
+
+
+class DomainAdversary(Transfer):
+    r"""dalib's ``DomainAdversarialLoss`` for R models, and the discriminators that it trains.
+
+    .. math::
+        T = -\frac{1}{2} \left( E_s \, w \log D(R_\lambda x)
+            + E_t \, w \log (1 - D(R_\lambda x)) \right), \qquad D(x) = \mathrm{sigmoid}(z(x))
+
+    with discriminator :math:`D` (dalib's: two hidden layers with batch normalisation and ReLU),
+    gradient reversal :math:`R_\lambda`, input :math:`x` and weights :math:`w` as the method has
+    them. Logarithms end at -100, and the gradient vanishes where single precision takes
+    :math:`D` for 0 or 1, both as in torch's binary cross entropy.
+
+    Parameters
+    ----------
+    n_inputs, hidden_size : int
+        Width of the discriminator's input and hidden layers.
+    warmup_steps : int
+        See :func:`reversal_coefficient`.
+    generators : sequence of torch.Generator
+        One for each model, for the first weights.
+    device : torch.device
+    """
+
+    reason = "the output of the domain discriminator is NaN"
+
+    def __init__(
+        self,
+        n_inputs: int,
+        hidden_size: int,
+        warmup_steps: int,
+        generators: Sequence[torch.Generator],
+        device: torch.device,
+    ) -> None:
+        chains = []
+        for generator in generators:
+            d = build(lambda: DomainDiscriminator(n_inputs, hidden_size), generator, device)
+            chains.append([d.layer1, d.bn1, d.relu1, d.layer2, d.bn2, d.relu2, d.layer3])
+        self._discriminator = Stack(chains)
+        self.stacks = [self._discriminator]
+        self._warmup_steps = warmup_steps
+        self._step = 0
+
+    def loss(self, features: Tensor, logits: Tensor, weight: float) -> TransferLoss:
+        """Find the loss of a batch, see :meth:`baselines.networks.Transfer.loss`."""
+        values, on_input, reversal = self._discriminate(features, None, weight)
+        return TransferLoss(values, on_input.mul_(reversal))
+
+    def _discriminate(
+        self, x: Tensor, row_weights: Tensor | None, weight: float
+    ) -> tuple[Tensor, Tensor, float]:
+        """Loss of shape (R,), its gradient with respect to the input, and a factor for that.
+
+        Parameters
+        ----------
+        x : Tensor of shape (R, 2b, n_inputs)
+        row_weights : Tensor of shape (R, 2b) or None
+        weight : float
+            A factor for the gradients.
+
+        Returns
+        -------
+        values : Tensor of shape (R,)
+        on_input : Tensor of shape (R, 2b, n_inputs)
+            As it is before the reversal.
+        reversal : float
+            What the reversal multiplies it with.
+        """
+        b = x.shape[1] // 2
+        source = 1.0 / (1.0 + torch.exp(-self._discriminator.forward(x)[:, :, 0]))
+        target = 1.0 - source
+        log_right = torch.cat([source[:, :b], target[:, b:]], dim=1).log_().clamp_(min=-100.0)
+        spread = source * target
+        error = torch.cat([-target[:, :b], source[:, b:]], dim=1)
+        gradient = error * (spread / spread.clamp(min=1e-12)) * (weight / (2 * b))
+        if row_weights is not None:
+            log_right, gradient = log_right * row_weights, gradient * row_weights
+        on_input = self._discriminator.backward(gradient[:, :, None])
+        assert on_input is not None
+        reversal = -reversal_coefficient(self._step, self._warmup_steps)
+        self._step += 1
+        return log_right.sum(dim=1) / (-2 * b), on_input, reversal
+
+
+class ConditionalDomainAdversary(DomainAdversary):
+    r"""dalib's ``ConditionalDomainAdversarialLoss`` for R models.
+
+    As :class:`DomainAdversary`, the discriminator's input being the outer product of features and
+    predicted probabilities :math:`f \otimes p`. No gradient flows through :math:`p`, nor through
+    the weights :math:`1 + \exp(-H(p))`, which are scaled to mean 1.
+
+    Parameters
+    ----------
+    n_classes : int
+    hidden_size : int
+        Width of the features and of the discriminator's hidden layers.
+    warmup_steps : int
+    entropy_conditioning : bool
+        Weight the rows; else all weights are 1.
+    generators : sequence of torch.Generator
+    device : torch.device
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        hidden_size: int,
+        warmup_steps: int,
+        entropy_conditioning: bool,
+        generators: Sequence[torch.Generator],
+        device: torch.device,
+    ) -> None:
+        super().__init__(n_classes * hidden_size, hidden_size, warmup_steps, generators, device)
+        self._entropy_conditioning = entropy_conditioning
+
+    def loss(self, features: Tensor, logits: Tensor, weight: float) -> TransferLoss:
+        """Find the loss of a batch, see :meth:`baselines.networks.Transfer.loss`."""
+        p = torch.softmax(logits, dim=2)
+        row_weights = None
+        if self._entropy_conditioning:
+            # The small constant is dalib's.
+            entropy = -(p * torch.log(p + 1e-5)).sum(dim=2)
+            certain = 1.0 + torch.exp(-entropy)
+            row_weights = certain / (certain.sum(dim=1, keepdim=True) / certain.shape[1])
+        outer = p.unsqueeze(3) * features.unsqueeze(2)
+        values, on_outer, reversal = self._discriminate(outer.flatten(2), row_weights, weight)
+        on_classes, factors = on_outer.view_as(outer).unbind(2), torch.split(p * reversal, 1, 2)
+        on_features = on_classes[0] * factors[0]
+        for on_class, factor in zip(on_classes[1:], factors[1:], strict=True):
+            on_features.addcmul_(on_class, factor)
+        return TransferLoss(values, on_features)
 
 
 class DANN(JointlyTrained):
@@ -29,8 +184,8 @@ class DANN(JointlyTrained):
 
     The paper used dalib's loss, a five-layer MLP with 250 hidden units, Adam with 1e-3 and
     :math:`\eta = 1`. Chosen here, as the paper is silent: the schedule of :math:`\lambda` is
-    dalib's (:class:`baselines.dalib_compat.GradientReversal`); the discriminator is dalib's, with
-    as many hidden units as the MLP; the rest as set out in :mod:`baselines.networks`.
+    dalib's (:func:`reversal_coefficient`); the discriminator is dalib's, with as many hidden units
+    as the MLP; the rest as set out in :mod:`baselines.networks`.
 
     Parameters
     ----------
@@ -88,14 +243,12 @@ class DANN(JointlyTrained):
         super()._check_parameters()
         require_integer("warmup_steps", self.warmup_steps, 1)
 
-    def _transfer(self, n_classes: int, make: Make) -> Transfer:
-        discriminator = make(lambda: Discriminator(self.hidden_size, self.hidden_size))
-        loss = domain_adversarial_loss(discriminator, self.warmup_steps)
-
-        def transfer(f_s: Tensor, g_s: Tensor, f_t: Tensor, g_t: Tensor) -> Tensor:
-            return loss(f_s, f_t)
-
-        return transfer, [discriminator]
+    def _transfer(
+        self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
+    ) -> Transfer:
+        return DomainAdversary(
+            self.hidden_size, self.hidden_size, self.warmup_steps, generators, device
+        )
 
 
 class CDAN(JointlyTrained):
@@ -177,13 +330,14 @@ class CDAN(JointlyTrained):
         super()._check_parameters()
         require_integer("warmup_steps", self.warmup_steps, 1)
 
-    def _transfer(self, n_classes: int, make: Make) -> Transfer:
-        discriminator = make(lambda: Discriminator(self.hidden_size * n_classes, self.hidden_size))
-        loss = conditional_domain_adversarial_loss(
-            discriminator, self.warmup_steps, self.entropy_conditioning
+    def _transfer(
+        self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
+    ) -> Transfer:
+        return ConditionalDomainAdversary(
+            n_classes,
+            self.hidden_size,
+            self.warmup_steps,
+            self.entropy_conditioning,
+            generators,
+            device,
         )
-
-        def transfer(f_s: Tensor, g_s: Tensor, f_t: Tensor, g_t: Tensor) -> Tensor:
-            return loss(g_s, f_s, g_t, f_t)
-
-        return transfer, [discriminator]

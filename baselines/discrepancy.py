@@ -8,11 +8,142 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from baselines.dalib_compat import GaussianKernels, JointMeanDiscrepancy, MeanDiscrepancy
-from baselines.networks import JointlyTrained, Make, Transfer, require_number
+from baselines.dalib_compat import index_matrix
+from baselines.networks import JointlyTrained, Transfer, TransferLoss, require_number
+from baselines.stacked import Stack
 
 # Factors of the mean squared distance in the squared bandwidths, as in dalib's examples.
 BANDWIDTH_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)
+
+
+def squared_distances(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Squared Euclidean distances between all rows of each model, through one Gram matrix.
+
+    The rows are centred first: distances stay as they are, and the cancellation in
+    ``|x|^2 + |y|^2 - 2 x.y`` is that of the spread of the rows, not of their distance from zero.
+    What is below the rounding error of that sum is set to 0, so that rows that all fall on one
+    point have distance 0 exactly, as with dalib's kernel, and do not pass for noise with a spread.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (R, n, d)
+
+    Returns
+    -------
+    distances : Tensor of shape (R, n, n), none negative
+    centred : Tensor of shape (R, n, d)
+        The rows less their mean.
+    """
+    centred = rows - rows.mean(dim=1, keepdim=True)
+    norms = (centred * centred).sum(dim=2)
+    sums = norms[:, :, None] + norms[:, None, :]
+    distances = torch.baddbmm(sums, centred, centred.transpose(1, 2), alpha=-2.0)
+    rounding = 8.0 * torch.finfo(rows.dtype).eps
+    return torch.where(distances > rounding * sums, distances, 0.0), centred
+
+
+class GaussianKernels:
+    r"""The sum of dalib's ``GaussianKernel`` over several bandwidths, for R models.
+
+    .. math::
+        K_{ij} = \sum_\alpha \exp\left(-\frac{\|x_i - x_j\|^2}{2 \alpha \bar d}\right), \qquad
+        \bar d = \frac{1}{n^2} \sum_{ij} \|x_i - x_j\|^2,
+
+    no gradient flowing through :math:`\bar d`; with a fixed bandwidth, :math:`\alpha \bar d` is
+    :math:`\sigma^2`. dalib computes an array of :math:`n^2 d` numbers for each bandwidth.
+
+    Parameters
+    ----------
+    factors : sequence of float
+        The values of :math:`\alpha`. Ignored where ``sigma`` is given.
+    sigma : float or None
+        One fixed bandwidth in place of those that follow the batch.
+    """
+
+    def __init__(self, factors: Sequence[float] = (1.0,), sigma: float | None = None) -> None:
+        self._factors = [1.0] if sigma is not None else [float(factor) for factor in factors]
+        self._sigma = sigma
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Kernel matrices of rows of shape (R, n, d), of shape (R, n, n)."""
+        distances, self._centred = squared_distances(rows)
+        n = rows.shape[1]
+        self._scale = (
+            distances.sum(dim=(1, 2), keepdim=True) * (-2.0 / n**2)
+            if self._sigma is None
+            else torch.full_like(distances[:, :1, :1], -2.0 * self._sigma**2)
+        )
+        scaled = distances / self._scale
+        self._kernels = [torch.exp(scaled / factor) for factor in self._factors]
+        return _sum(self._kernels)
+
+    def backward(self, g: Tensor) -> Tensor:
+        r"""Gradient with respect to the rows, from a symmetric one with respect to the kernels.
+
+        :math:`4 \sum_j s_{ij} (x_i - x_j)` for row :math:`i`, where :math:`s` is the gradient with
+        respect to the squared distances.
+        """
+        by_factor = zip(self._kernels, self._factors, strict=True)
+        s = g * _sum([kernel / factor for kernel, factor in by_factor]) / self._scale
+        x = self._centred
+        return torch.baddbmm(s.sum(dim=2, keepdim=True) * x, s, x, beta=4.0, alpha=-4.0)
+
+
+def _sum(tensors: list[Tensor]) -> Tensor:
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return total
+
+
+class Discrepancy(Transfer):
+    r"""dalib's (joint) maximum mean discrepancy for R models.
+
+    The kernel of two rows is that of their features, times that of their predicted probabilities
+    where there is one. :func:`baselines.dalib_compat.index_matrix` makes a discrepancy of it.
+
+    Parameters
+    ----------
+    kernel : GaussianKernels
+        Of the features.
+    linear : bool
+        Estimate in linear time.
+    prediction_kernel : GaussianKernels or None
+        Of the probabilities.
+    """
+
+    stacks: list[Stack] = []  # noqa: RUF012, nothing is trained along
+    reason = (
+        "the discrepancy between the domains is NaN or infinite (it is where the features of all "
+        "rows fall on one point)"
+    )
+
+    def __init__(
+        self,
+        kernel: GaussianKernels,
+        linear: bool,
+        prediction_kernel: GaussianKernels | None = None,
+    ) -> None:
+        self._kernel, self._prediction_kernel = kernel, prediction_kernel
+        self._linear = linear
+
+    def loss(self, features: Tensor, logits: Tensor, weight: float) -> TransferLoss:
+        """Find the loss of a batch, see :meth:`baselines.networks.Transfer.loss`."""
+        n = features.shape[1] // 2
+        weights = index_matrix(n, self._linear, str(features.device), features.dtype)
+        k = self._kernel.forward(features)
+        if self._prediction_kernel is None:
+            values = (weights * k).sum(dim=(1, 2)) + 2.0 / (n - 1)
+            return TransferLoss(values, self._kernel.backward(weights * weight))
+        p = torch.softmax(logits, dim=2)
+        q = self._prediction_kernel.forward(p)
+        values = (weights * (k * q)).sum(dim=(1, 2)) + 2.0 / (n - 1)
+        weights = weights * weight
+        on_features = self._kernel.backward(weights * q)
+        on_p = self._prediction_kernel.backward(weights * k)
+        # Through the softmax.
+        on_logits = p * (on_p - (p * on_p).sum(dim=2, keepdim=True))
+        return TransferLoss(values, on_features, on_logits)
 
 
 class DAN(JointlyTrained):
@@ -107,13 +238,10 @@ class DAN(JointlyTrained):
         super()._check_parameters()
         _require_factors(self.bandwidth_factors)
 
-    def _transfer(self, n_classes: int, make: Make) -> Transfer:
-        loss = MeanDiscrepancy(self.bandwidth_factors, self.linear)
-
-        def transfer(f_s: Tensor, g_s: Tensor, f_t: Tensor, g_t: Tensor) -> Tensor:
-            return _finite(loss(f_s, f_t))
-
-        return transfer, []
+    def _transfer(
+        self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
+    ) -> Transfer:
+        return Discrepancy(GaussianKernels(self.bandwidth_factors), self.linear)
 
 
 class JAN(JointlyTrained):
@@ -195,27 +323,14 @@ class JAN(JointlyTrained):
         _require_factors(self.bandwidth_factors)
         require_number("softmax_sigma", self.softmax_sigma, positive=True)
 
-    def _transfer(self, n_classes: int, make: Make) -> Transfer:
-        layers = (
+    def _transfer(
+        self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
+    ) -> Transfer:
+        return Discrepancy(
             GaussianKernels(self.bandwidth_factors),
+            self.linear,
             GaussianKernels(sigma=self.softmax_sigma),
         )
-        loss = JointMeanDiscrepancy(layers, self.linear)
-
-        def transfer(f_s: Tensor, g_s: Tensor, f_t: Tensor, g_t: Tensor) -> Tensor:
-            p_s, p_t = torch.softmax(g_s, dim=1), torch.softmax(g_t, dim=1)
-            return _finite(loss((f_s, p_s), (f_t, p_t)))
-
-        return transfer, []
-
-
-def _finite(discrepancy: Tensor) -> Tensor:
-    if not torch.isfinite(discrepancy):
-        raise FloatingPointError(
-            "the discrepancy between the domains is NaN or infinite (it is where the features of "
-            "all rows fall on one point)"
-        )
-    return discrepancy
 
 
 def _require_factors(factors: Sequence[float]) -> None:

@@ -21,10 +21,12 @@ without a look at any target label:
   normalisation; SHOT's last feature layer and the domain discriminators of DANN and CDAN have, as
   in the programs they come from.
 
-A fit depends on ``random_state`` alone. Random numbers come from a generator of the fit's own; the
-global ones of torch and NumPy are neither used nor moved (but for the one seed that scikit-learn's
-convention draws from NumPy's where ``random_state`` is None), nor is the number of threads. How the
-processor treats denormal numbers is changed for the time of the training and set back.
+A fit depends on ``random_state`` alone, not on what is fitted beside it: the repetitions of a cell
+are trained as one program (:mod:`baselines.stacked`), a single fit as such a program of one. Random
+numbers come from a generator of the fit's own; the global ones of torch and NumPy are neither used
+nor moved (but for the one seed that scikit-learn's convention draws from NumPy's where
+``random_state`` is None), nor is the number of threads. How the processor treats denormal numbers
+is changed for the time of the training and set back.
 """
 
 from __future__ import annotations
@@ -32,53 +34,31 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from krda.adaptation import DomainAdaptationClassifier, FloatArray, require_finite, seed_from
+from baselines.stacked import Stack, WeightNormLinear
+from krda.adaptation import (
+    DomainAdaptationClassifier,
+    Domains,
+    FloatArray,
+    require_finite,
+    seed_from,
+)
+from krda.denormals import denormals_as_zero
 
-# Row numbers, one tensor for each domain that takes part.
+# What a training step is made of: tensors whose first dimension is the model.
 Batch = tuple[Tensor, ...]
-# The transfer loss of (source features, source logits, target features, target logits), and the
-# modules that are trained along with the network.
-Transfer = tuple[Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], list[nn.Module]]
-# Builds a module that a transfer loss brings along, of its own generator.
-Make = Callable[[Callable[[], nn.Module]], Any]
 
 # Rows in one call of the network at prediction; bounds the memory, not the result.
 PREDICTION_ROWS = 8192
-
-
-class WeightNormLinear(nn.Module):
-    r"""Linear layer with weight :math:`w_k = g_k v_k / \|v_k\|` for output ``k``.
-
-    torch's own weight normalisation makes modules that cannot be pickled.
-
-    Parameters
-    ----------
-    in_features, out_features : int
-    """
-
-    def __init__(self, in_features: int, out_features: int) -> None:
-        super().__init__()
-        self.in_features = in_features
-        self.direction = nn.Parameter(torch.empty(out_features, in_features))
-        self.length = nn.Parameter(torch.empty(out_features))
-        self.bias = nn.Parameter(torch.empty(out_features))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map rows of shape (n, in_features) to (n, out_features)."""
-        scale = self.length / torch.linalg.vector_norm(self.direction, dim=1)
-        return F.linear(x, self.direction * scale[:, None], self.bias)
 
 
 class Network(nn.Module):
@@ -176,125 +156,179 @@ def count_batches(n_rows: int, batch_size: int) -> int:
     return max(1, min(math.ceil(n_rows / batch_size), n_rows // 2))
 
 
-def epochs_of_batches(
-    sizes: Sequence[int], batch_size: int, n_epochs: int, generator: torch.Generator
-) -> Iterator[list[Batch]]:
-    """Draw the batches of each epoch: row numbers in each domain, equally many of all.
+def epochs_of_rows(
+    sizes: Sequence[int], n_epochs: int, generators: Sequence[torch.Generator]
+) -> Iterator[list[Tensor]]:
+    """Draw the order of the rows in each epoch, for each model by its own generator.
 
-    An epoch is a permutation of the largest domain, cut into batches whose sizes differ by one at
-    most. Smaller domains go along: one permutation after another, cut at the same places. With
-    ``batch_size`` at least two no batch has a single row; to that end an epoch of three rows in
-    batches of two is one batch of three.
+    An epoch is a permutation of the largest domain. Smaller domains go along: one permutation
+    after another, cut where the largest ends.
 
     Parameters
     ----------
     sizes : sequence of int
         Number of rows of each domain.
-    batch_size : int
-        At least two.
     n_epochs : int
-    generator : torch.Generator
+    generators : sequence of torch.Generator
+        One for each of R models.
 
     Yields
     ------
-    batches : list of tuple of Tensor
-        The row numbers, one tensor for each domain.
+    rows : list of Tensor of shape (R, max(sizes)), int64
+        Row numbers in each domain.
     """
     longest = max(sizes)
-    n_batches = count_batches(longest, batch_size)
-    left_over = [torch.empty(0, dtype=torch.int64) for _ in sizes]
+    left_over = [[torch.empty(0, dtype=torch.int64) for _ in sizes] for _ in generators]
     for _ in range(n_epochs):
-        cut = []
-        for domain, size in enumerate(sizes):
-            rows = left_over[domain]
-            while len(rows) < longest:
-                rows = torch.cat([rows, torch.randperm(size, generator=generator)])
-            left_over[domain] = rows[longest:]
-            cut.append(torch.tensor_split(rows[:longest], n_batches))
-        yield list(zip(*cut, strict=True))
+        drawn: list[list[Tensor]] = [[] for _ in sizes]
+        for left, generator in zip(left_over, generators, strict=True):
+            for domain, size in enumerate(sizes):
+                rows = left[domain]
+                while len(rows) < longest:
+                    rows = torch.cat([rows, torch.randperm(size, generator=generator)])
+                left[domain] = rows[longest:]
+                drawn[domain].append(rows[:longest])
+        yield [torch.stack(rows) for rows in drawn]
 
 
-def train(
-    modules: Sequence[nn.Module],
-    objective: Callable[[Batch], Tensor],
-    epochs: Iterator[list[Batch]],
-    *,
-    learning_rate: float,
-    what: str,
-    start_epoch: Callable[[], None] | None = None,
-) -> FloatArray:
-    """Minimise an objective over batches by Adam: the training loop of every deep method.
+def gather(values: Tensor, rows: Tensor) -> Tensor:
+    """Take rows of shape (R, L) out of values of shape (R, n, ...), model by model."""
+    return values[torch.arange(len(values), device=values.device)[:, None], rows]
+
+
+def cut_batches(
+    domains: Sequence[Sequence[Tensor]], rows: Sequence[Tensor], batch_size: int
+) -> list[Batch]:
+    """Take the rows of an epoch and cut them into batches: equally many rows of all domains.
+
+    The sizes of batches differ by one at most. With ``batch_size`` at least two none has a single
+    row; to that end an epoch of three rows in batches of two is one batch of three.
 
     Parameters
     ----------
-    modules : sequence of torch.nn.Module
-        What is trained; parameters without ``requires_grad`` stay as they are.
-    objective : callable
-        The loss of a batch; may raise FloatingPointError with the name of what is not finite.
-    epochs : iterator of lists of batches
+    domains : sequence of sequences of Tensor of shape (R, n, ...)
+        For each domain, what belongs to its rows, such as values and labels.
+    rows : sequence of Tensor of shape (R, L)
+        As of :func:`epochs_of_rows`.
+    batch_size : int
+        At least two.
+
+    Returns
+    -------
+    batches : list of tuple of Tensor of shape (R, b, ...)
+        The tensors of all domains, one after another, for the rows of a batch.
+    """
+    n_batches = count_batches(rows[0].shape[1], batch_size)
+    cut = [
+        gather(tensor, order.to(tensor.device)).tensor_split(n_batches, dim=1)
+        for tensors, order in zip(domains, rows, strict=True)
+        for tensor in tensors
+    ]
+    return list(zip(*cut, strict=True))
+
+
+def epochs_of_batches(
+    domains: Sequence[Sequence[Tensor]],
+    batch_size: int,
+    n_epochs: int,
+    generators: Sequence[torch.Generator],
+) -> Iterator[list[Batch]]:
+    """Draw the batches of each epoch: :func:`cut_batches` of :func:`epochs_of_rows`."""
+    sizes = [tensors[0].shape[1] for tensors in domains]
+    for rows in epochs_of_rows(sizes, n_epochs, generators):
+        yield cut_batches(domains, rows, batch_size)
+
+
+class Check(NamedTuple):
+    """What a step watches of each model.
+
+    Attributes
+    ----------
+    values : Tensor of shape (R,)
+        NaN or infinite for a model that has diverged.
+    reason : str
+        What is wrong then; ``{}`` stands for the value.
+    """
+
+    values: Tensor
+    reason: str
+
+
+class Trained(NamedTuple):
+    """What became of R models.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (n_steps, R)
+        The loss of each step; fewer steps where all models have diverged.
+    errors : list of Exception or None
+        For each model that has diverged, a FloatingPointError that names the step.
+    """
+
+    losses: FloatArray
+    errors: list[Exception | None]
+
+
+def train(
+    stacks: Sequence[Stack],
+    step: Callable[[Batch], list[Check]],
+    epochs: Iterable[list[Batch]],
+    *,
+    learning_rate: float,
+    what: str,
+) -> Trained:
+    """Minimise an objective over batches by Adam: the training loop of every deep method.
+
+    Models that diverge go on in the stack, as they disturb none of the others, until all have.
+
+    Parameters
+    ----------
+    stacks : sequence of Stack
+        What is trained, R models each.
+    step : callable
+        Finds the loss of a batch and writes its gradient to the stacks. Returns what to watch, the
+        loss last; of several things that are not finite, the first is named.
+    epochs : iterable of lists of batches
         As of :func:`epochs_of_batches`.
     learning_rate : float
     what : str
         The method, for messages.
-    start_epoch : callable or None
-        Called before each epoch.
 
     Returns
     -------
-    losses : ndarray of shape (n_steps,)
-
-    Raises
-    ------
-    FloatingPointError
-        The loss of a step is NaN or infinite. Names the step.
+    trained : Trained
     """
-    parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
-    optimizer = _adam(parameters, learning_rate)
-    losses: list[float] = []
-    with _denormals_as_zero():
+    optimizer = _adam([stack.parameter for stack in stacks], learning_rate)
+    errors: list[Exception | None] = [None] * len(stacks[0].parameter)
+    losses: list[FloatArray] = []
+    n_before = 0
+    with denormals_as_zero():
         for epoch, batches in enumerate(epochs):
-            if start_epoch is not None:
-                start_epoch()
+            seen = []
             for batch in batches:
-                try:
-                    loss = objective(batch)
-                    value = loss.item()
-                    if not math.isfinite(value):
-                        raise FloatingPointError(f"the loss is {value}")
-                except FloatingPointError as error:
-                    raise FloatingPointError(
-                        f"{what} diverged in step {len(losses) + 1} (epoch {epoch + 1}): {error}. "
-                        "Predictions would be meaningless, so the fit ends here. Lower "
-                        "learning_rate or trade_off."
-                    ) from error
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
+                checks = step(batch)
+                seen.append(torch.stack([check.values for check in checks]))
                 optimizer.step()
-                losses.append(value)
-    return np.array(losses)
-
-
-@contextmanager
-def _denormals_as_zero() -> Iterator[None]:
-    """Count numbers below 1e-38 as 0 in this thread, and leave the processor as it was.
-
-    Adam's running mean of the gradient of a unit that ReLU has switched off shrinks by 0.9 a step
-    and ends among the denormal numbers, with which processors are slow: a third off the time of
-    every step from some 800 on. Nothing that small moves a weight.
-    """
-    smallest = torch.full((), torch.finfo(torch.float32).smallest_normal)
-    already = (smallest * 0.5).item() == 0.0
-    # False where the processor has no such mode.
-    changed = not already and torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        if changed:
-            torch.set_flush_denormal(False)
+            # Looked at once an epoch: what comes after the step that failed is thrown away.
+            values = torch.stack(seen).double().cpu().numpy()
+            losses.append(values[:, -1])
+            for model in np.flatnonzero(~np.isfinite(values).all(axis=(0, 1))):
+                if errors[model] is None:
+                    at, which = np.argwhere(~np.isfinite(values[:, :, model]))[0]
+                    reason = checks[which].reason.format(values[at, which, model])
+                    errors[model] = FloatingPointError(
+                        f"{what} diverged in step {n_before + at + 1} (epoch {epoch + 1}): "
+                        f"{reason}. Predictions would be meaningless, so the fit ends here. Lower "
+                        "learning_rate or trade_off."
+                    )
+            if None not in errors:
+                break
+            n_before += len(batches)
+    return Trained(np.concatenate([np.empty((0, len(errors))), *losses]), errors)
 
 
 def _adam(parameters: list[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
-    """Adam, in its fused form (a quarter off the time of a step) where torch has it."""
+    """Adam, in its fused form, a quarter of the time of the plain one, where torch has it."""
     try:
         return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
     except RuntimeError:
@@ -340,10 +374,30 @@ class ColumnScaling:
             return np.where(self.varies, (X / self.peak - self.mean) / self.deviation, 0.0)
 
 
+class Rows(NamedTuple):
+    """What one model is trained on.
+
+    Attributes
+    ----------
+    Xs : Tensor of shape (n_source, n_features)
+    labels : Tensor of shape (n_source, n_classes)
+        1 for the class of the row, 0 for the others.
+    Xt : Tensor of shape (n_target, n_features)
+    generator : torch.Generator
+        All that is random in the model comes from here.
+    """
+
+    Xs: Tensor
+    labels: Tensor
+    Xt: Tensor
+    generator: torch.Generator
+
+
 class DeepClassifier(DomainAdaptationClassifier):
     """Input, labels, scaling, seeds and prediction of every deep method.
 
-    Subclasses set parameters in ``__init__`` and implement :meth:`_train`.
+    Subclasses set parameters in ``__init__`` and implement :meth:`_train`. Models with rows of
+    equal shapes are trained side by side (:mod:`baselines.stacked`), a single one in the same way.
 
     Attributes
     ----------
@@ -357,6 +411,8 @@ class DeepClassifier(DomainAdaptationClassifier):
         Number of training steps.
     """
 
+    trains_together: ClassVar[bool] = True
+
     hidden_size: int
     n_layers: int
     learning_rate: float
@@ -366,11 +422,17 @@ class DeepClassifier(DomainAdaptationClassifier):
     random_state: Any
     device: str
 
+    @classmethod
     @abstractmethod
     def _train(
-        self, Xs: Tensor, ys: Tensor, Xt: Tensor, generator: torch.Generator
-    ) -> tuple[Network, FloatArray]:
-        """Train from float32 rows and labels 0, 1, ...; return network and loss of each step."""
+        cls,
+        methods: Sequence[Self],
+        Xs: Tensor,
+        labels: Tensor,
+        Xt: Tensor,
+        generators: Sequence[torch.Generator],
+    ) -> tuple[list[Network], Trained]:
+        """Train R models on rows as in :class:`Rows`, each with a dimension R in front."""
 
     def _fit_scaler(self, Xs: FloatArray, Xt: FloatArray) -> ColumnScaling:
         return ColumnScaling.fit(np.vstack([Xs, Xt]))
@@ -383,18 +445,59 @@ class DeepClassifier(DomainAdaptationClassifier):
         require_number("learning_rate", self.learning_rate, positive=True)
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
+        (error,) = self._fit_stack([self], [self._prepare(Xs, ys, Xt)])
+        if error is not None:
+            raise error
+
+    @classmethod
+    def _fit_together(
+        cls, methods: Sequence[Self], domains: Sequence[Domains]
+    ) -> list[Exception | None]:
+        errors: list[Exception | None] = [None] * len(methods)
+        stacks: dict[tuple[torch.Size, ...], dict[int, Rows]] = {}
+        for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
+            try:
+                rows = method._prepare(*given)
+            except Exception as error:
+                errors[i] = error
+            else:
+                shapes = (rows.Xs.shape, rows.labels.shape, rows.Xt.shape)
+                stacks.setdefault(shapes, {})[i] = rows
+        for stack in stacks.values():
+            outcomes = cls._fit_stack([methods[i] for i in stack], list(stack.values()))
+            for i, outcome in zip(stack, outcomes, strict=True):
+                errors[i] = outcome
+        return errors
+
+    def _prepare(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> Rows:
+        """Check parameters, scale the columns, and seed the generator."""
         self._check_parameters()
         device = find_device(self.device)
         self.scaler_ = self._fit_scaler(Xs, Xt) if self.standardize else None
         generator = torch.Generator().manual_seed(seed_from(self.random_state))
-        self.network_, self.losses_ = self._train(
+        labels = torch.from_numpy(self.classes_ == np.asarray(ys)[:, None])
+        return Rows(
             self._to_tensor(Xs, "the source").to(device),
-            torch.from_numpy(np.searchsorted(self.classes_, ys)).to(device),
+            labels.float().to(device),
             self._to_tensor(Xt, "the target").to(device),
             generator,
         )
-        self.network_.eval()
-        self.n_steps_ = len(self.losses_)
+
+    @classmethod
+    def _fit_stack(cls, methods: Sequence[Self], rows: Sequence[Rows]) -> list[Exception | None]:
+        """Train models on rows of equal shapes, and give each what is its own."""
+        networks, trained = cls._train(
+            methods,
+            torch.stack([one.Xs for one in rows]),
+            torch.stack([one.labels for one in rows]),
+            torch.stack([one.Xt for one in rows]),
+            [one.generator for one in rows],
+        )
+        for model, (method, network) in enumerate(zip(methods, networks, strict=True)):
+            method.network_ = network.eval()
+            method.losses_ = trained.losses[:, model].copy()
+            method.n_steps_ = len(method.losses_)
+        return trained.errors
 
     def _to_tensor(self, rows: FloatArray, what: str) -> Tensor:
         scaled = rows if self.scaler_ is None else self.scaler_.transform(rows)
@@ -458,6 +561,50 @@ class DeepClassifier(DomainAdaptationClassifier):
         return self.classes_[probabilities.argmax(axis=1)]
 
 
+class TransferLoss(NamedTuple):
+    """A transfer loss of R models, and its gradient.
+
+    Attributes
+    ----------
+    values : Tensor of shape (R,)
+    on_features : Tensor of shape (R, 2b, hidden_size)
+    on_logits : Tensor of shape (R, 2b, n_classes) or None
+        None where the loss does not depend on the logits.
+    """
+
+    values: Tensor
+    on_features: Tensor
+    on_logits: Tensor | None = None
+
+
+class Transfer(ABC):
+    """What a method does to bring the domains of R models together.
+
+    Attributes
+    ----------
+    stacks : list of Stack
+        What is trained along with the network.
+    reason : str
+        What is wrong where the loss is not finite.
+    """
+
+    stacks: list[Stack]
+    reason: str
+
+    @abstractmethod
+    def loss(self, features: Tensor, logits: Tensor, weight: float) -> TransferLoss:
+        """Find the loss of a batch, and write its gradient to ``stacks``.
+
+        Parameters
+        ----------
+        features : Tensor of shape (R, 2b, hidden_size)
+            Of b source rows followed by b target rows.
+        logits : Tensor of shape (R, 2b, n_classes)
+        weight : float
+            A factor for all gradients, not for the value.
+        """
+
+
 class JointlyTrained(DeepClassifier):
     r"""Methods that train on a batch of both domains at once.
 
@@ -473,49 +620,119 @@ class JointlyTrained(DeepClassifier):
     trade_off: float
 
     @abstractmethod
-    def _transfer(self, n_classes: int, make: Make) -> Transfer:
-        """Return the transfer loss; ``make`` builds modules that are trained along."""
+    def _transfer(
+        self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
+    ) -> Transfer:
+        """Return the transfer loss of R models, made with the models' generators."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_number("trade_off", self.trade_off, positive=False)
 
+    @classmethod
     def _train(
-        self, Xs: Tensor, ys: Tensor, Xt: Tensor, generator: torch.Generator
-    ) -> tuple[Network, FloatArray]:
-        n_classes = len(self.classes_)
-        network: Network = build(
-            lambda: mlp(Xs.shape[1], n_classes, self.hidden_size, self.n_layers),
-            generator,
-            Xs.device,
-        )
+        cls,
+        methods: Sequence[Self],
+        Xs: Tensor,
+        labels: Tensor,
+        Xt: Tensor,
+        generators: Sequence[torch.Generator],
+    ) -> tuple[list[Network], Trained]:
+        method = methods[0]
+        n_classes = labels.shape[2]
+        networks: list[Network] = [
+            build(
+                lambda: mlp(Xs.shape[2], n_classes, method.hidden_size, method.n_layers),
+                generator,
+                Xs.device,
+            )
+            for generator in generators
+        ]
+        features, head = network_stacks(networks)
         # The transfer loss has a generator of its own, so that it cannot shift the batches: with
         # trade_off=0 all methods train the same network on the same batches.
-        side = torch.Generator().manual_seed(int(torch.randint(2**31, (), generator=generator)))
-        transfer, trained_along = self._transfer(
-            n_classes, lambda make: build(make, side, Xs.device)
-        )
+        sides = [
+            torch.Generator().manual_seed(int(torch.randint(2**31, (), generator=generator)))
+            for generator in generators
+        ]
+        eta = method.trade_off
+        transfer = method._transfer(n_classes, sides, Xs.device) if eta > 0 else None
 
-        def objective(batch: Batch) -> Tensor:
-            rows_s, rows_t = (rows.to(Xs.device) for rows in batch)
-            logits, features = network(torch.cat([Xs[rows_s], Xt[rows_t]]))
-            if not torch.isfinite(logits).all():
-                raise FloatingPointError("the output of the network is NaN or infinite")
-            logits_s, logits_t = logits.chunk(2)
-            loss = F.cross_entropy(logits_s, ys[rows_s])
-            if self.trade_off == 0:
-                return loss
-            features_s, features_t = features.chunk(2)
-            return loss + self.trade_off * transfer(features_s, logits_s, features_t, logits_t)
+        def step(batch: Batch) -> list[Check]:
+            x_s, y_s, x_t = batch
+            n = x_s.shape[1]
+            f = features.forward(torch.cat([x_s, x_t], dim=1) if transfer else x_s)
+            g = head.forward(f)
+            checks = [check_logits(g)]
+            loss, on_logits = cross_entropy(g[:, :n], y_s)
+            if transfer is not None:
+                transferred = transfer.loss(f, g, eta)
+                checks.append(Check(transferred.values, transfer.reason))
+                loss = loss + eta * transferred.values
+                on_logits = torch.cat([on_logits, torch.zeros_like(on_logits)], dim=1)
+                if transferred.on_logits is not None:
+                    on_logits += transferred.on_logits
+            on_features = head.backward(on_logits)
+            assert on_features is not None
+            if transfer is not None:
+                on_features += transferred.on_features
+            features.backward(on_features, inputs=False)
+            return [*checks, check_loss(loss)]
 
-        losses = train(
-            [network, *trained_along],
-            objective,
-            epochs_of_batches([len(Xs), len(Xt)], self.batch_size, self.n_epochs, generator),
-            learning_rate=self.learning_rate,
-            what=type(self).__name__,
+        trained = train(
+            [features, head, *(transfer.stacks if transfer else [])],
+            step,
+            epochs_of_batches(
+                [(Xs, labels), (Xt,)], method.batch_size, method.n_epochs, generators
+            ),
+            learning_rate=method.learning_rate,
+            what=cls.__name__,
         )
-        return network, losses
+        features.store()
+        head.store()
+        return networks, trained
+
+
+def network_stacks(networks: Sequence[Network]) -> tuple[Stack, Stack]:
+    """Stack the feature networks, which must be sequences of layers, and the heads."""
+    features = Stack([list(network.features.children()) for network in networks])
+    return features, Stack([[network.head] for network in networks])
+
+
+def check_logits(logits: Tensor) -> Check:
+    """Watch the output of the network, of shape (R, n, n_classes)."""
+    return Check(logits.abs().amax(dim=(1, 2)), "the output of the network is NaN or infinite")
+
+
+def check_loss(losses: Tensor) -> Check:
+    """Watch the loss, of shape (R,)."""
+    return Check(losses, "the loss is {}")
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    r"""Mean cross entropy with labels :math:`(1 - \alpha) 1_k + \alpha / K`, and its gradient.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (R, n, K)
+    labels : Tensor of shape (R, n, K)
+        Rows of 0 and a single 1.
+    smoothing : float
+        :math:`\alpha`.
+
+    Returns
+    -------
+    losses : Tensor of shape (R,)
+        In nats.
+    gradient : Tensor of shape (R, n, K)
+        :math:`(\mathrm{softmax} - \mathrm{labels}) / n`.
+    """
+    n, n_classes = logits.shape[1:]
+    if smoothing > 0:
+        labels = labels * (1 - smoothing) + smoothing / n_classes
+    log_p = torch.log_softmax(logits, dim=2)
+    losses = (labels * log_p).sum(dim=(1, 2)) / -n
+    return losses, (log_p.exp() - labels) / n
 
 
 def find_device(name: str) -> torch.device:

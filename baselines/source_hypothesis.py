@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -12,17 +13,24 @@ from torch import Tensor, nn
 
 from baselines.networks import (
     Batch,
+    Check,
     ColumnScaling,
     DeepClassifier,
     Network,
-    WeightNormLinear,
+    Trained,
     build,
+    check_loss,
+    cross_entropy,
+    cut_batches,
     epochs_of_batches,
+    epochs_of_rows,
     hidden_layers,
+    network_stacks,
     require_integer,
     require_number,
     train,
 )
+from baselines.stacked import Stack, WeightNormLinear, product
 from krda.adaptation import FloatArray
 
 
@@ -126,67 +134,106 @@ class SHOT(DeepClassifier):
         # The source network is trained before the target is known.
         return ColumnScaling.fit(Xs)
 
+    @classmethod
     def _train(
-        self, Xs: Tensor, ys: Tensor, Xt: Tensor, generator: torch.Generator
-    ) -> tuple[Network, FloatArray]:
-        network, source_losses = self._train_source(Xs, ys, generator)
-        target_losses = self._adapt(network, Xt, generator)
-        return network, np.concatenate([source_losses, target_losses])
+        cls,
+        methods: Sequence[Self],
+        Xs: Tensor,
+        labels: Tensor,
+        Xt: Tensor,
+        generators: Sequence[torch.Generator],
+    ) -> tuple[list[Network], Trained]:
+        method = methods[0]
+        networks: list[Network] = [
+            build(
+                lambda: _network(Xs.shape[2], labels.shape[2], method.hidden_size, method.n_layers),
+                generator,
+                Xs.device,
+            )
+            for generator in generators
+        ]
+        features, head = network_stacks(networks)
+        source = method._train_source(features, head, Xs, labels, generators)
+        pseudo_labels = torch.zeros(Xt.shape[:2], dtype=torch.int64, device=Xt.device)
+        target = method._adapt(features, head, Xt, pseudo_labels, generators)
+        features.store()
+        head.store()
+        if method.n_adaptation_epochs > 0 and method.pseudo_label_weight > 0:
+            for one, found in zip(methods, pseudo_labels.cpu().numpy(), strict=True):
+                one.pseudo_labels_ = one.classes_[found]
+        errors = [
+            first or second for first, second in zip(source.errors, target.errors, strict=True)
+        ]
+        return networks, Trained(np.concatenate([source.losses, target.losses]), errors)
 
     def _train_source(
-        self, Xs: Tensor, ys: Tensor, generator: torch.Generator
-    ) -> tuple[Network, FloatArray]:
-        network: Network = build(
-            lambda: _network(Xs.shape[1], len(self.classes_), self.hidden_size, self.n_layers),
-            generator,
-            Xs.device,
-        )
+        self,
+        features: Stack,
+        head: Stack,
+        Xs: Tensor,
+        labels: Tensor,
+        generators: Sequence[torch.Generator],
+    ) -> Trained:
+        def step(batch: Batch) -> list[Check]:
+            rows, targets = batch
+            logits = head.forward(features.forward(rows))
+            losses, gradient = cross_entropy(logits, targets, self.label_smoothing)
+            on_features = head.backward(gradient)
+            assert on_features is not None
+            features.backward(on_features, inputs=False)
+            return [check_loss(losses)]
 
-        def objective(batch: Batch) -> Tensor:
-            rows = batch[0].to(Xs.device)
-            logits, _ = network(Xs[rows])
-            return F.cross_entropy(logits, ys[rows], label_smoothing=self.label_smoothing)
-
-        losses = train(
-            [network],
-            objective,
-            epochs_of_batches([len(Xs)], self.batch_size, self.n_epochs, generator),
+        return train(
+            [features, head],
+            step,
+            epochs_of_batches([(Xs, labels)], self.batch_size, self.n_epochs, generators),
             learning_rate=self.learning_rate,
             what="SHOT (on the source)",
         )
-        return network, losses
 
-    def _adapt(self, network: Network, Xt: Tensor, generator: torch.Generator) -> FloatArray:
-        """Adapt the feature network to the target; there is no source in sight here."""
-        network.head.requires_grad_(False)
-        pseudo_labels = torch.zeros(len(Xt), dtype=torch.int64, device=Xt.device)
+    def _adapt(
+        self,
+        features: Stack,
+        head: Stack,
+        Xt: Tensor,
+        pseudo_labels: Tensor,
+        generators: Sequence[torch.Generator],
+    ) -> Trained:
+        """Adapt the feature networks to the target; there is no source in sight here.
 
-        def start_epoch() -> None:
+        ``pseudo_labels`` becomes those of the last epoch.
+        """
+        n_classes = len(self.classes_)
+        one_hot = torch.zeros(*Xt.shape[:2], n_classes, device=Xt.device)
+
+        def epochs() -> Iterator[list[Batch]]:
+            for rows in epochs_of_rows([Xt.shape[1]], self.n_adaptation_epochs, generators):
+                if self.pseudo_label_weight > 0:
+                    f = features.forward(Xt, training=False)
+                    p = torch.softmax(head.forward(f), dim=2)
+                    pseudo_labels.copy_(centroid_labels(f, p))
+                    one_hot.copy_(F.one_hot(pseudo_labels, n_classes))
+                yield cut_batches([(Xt, one_hot)], rows, self.batch_size)
+
+        def step(batch: Batch) -> list[Check]:
+            rows, labels = batch
+            logits = head.forward(features.forward(rows))
+            losses, gradient = information_loss(logits)
             if self.pseudo_label_weight > 0:
-                network.eval()
-                with torch.no_grad():
-                    logits, features = network(Xt)
-                    pseudo_labels.copy_(centroid_labels(features, torch.softmax(logits, dim=1)))
-                network.train()
-                self.pseudo_labels_ = self.classes_[pseudo_labels.cpu().numpy()]
-
-        def objective(batch: Batch) -> Tensor:
-            rows = batch[0].to(Xt.device)
-            logits, _ = network(Xt[rows])
-            loss = information_loss(logits)
-            if self.pseudo_label_weight > 0:
-                loss = loss + self.pseudo_label_weight * F.cross_entropy(
-                    logits, pseudo_labels[rows]
-                )
-            return loss
+                distances, towards = cross_entropy(logits, labels)
+                losses = losses + self.pseudo_label_weight * distances
+                gradient = gradient + self.pseudo_label_weight * towards
+            on_features = head.backward(gradient, parameters=False)
+            assert on_features is not None
+            features.backward(on_features, inputs=False)
+            return [check_loss(losses)]
 
         return train(
-            [network.features],
-            objective,
-            epochs_of_batches([len(Xt)], self.batch_size, self.n_adaptation_epochs, generator),
+            [features],
+            step,
+            epochs(),
             learning_rate=self.learning_rate,
             what="SHOT (on the target)",
-            start_epoch=start_epoch,
         )
 
 
@@ -196,25 +243,30 @@ def _network(n_features: int, n_classes: int, hidden_size: int, n_layers: int) -
     return Network(nn.Sequential(*layers), WeightNormLinear(hidden_size, n_classes))
 
 
-def information_loss(logits: Tensor) -> Tensor:
-    r"""Mean entropy of the predictions minus entropy of the mean prediction, in nats.
+def information_loss(logits: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Mean entropy of the predictions minus entropy of the mean prediction, and its gradient.
 
-    :math:`E \, H(p) - H(E \, p)` (Liang et al. 2020, equations 3 and 4): minus the mutual
-    information between row and prediction, between :math:`-\log K` and 0.
+    :math:`E \, H(p) - H(E \, p) = E \sum_k p_k a_k` with :math:`a_k = \log E \, p_k - \log p_k`
+    (Liang et al. 2020, equations 3 and 4): minus the mutual information between row and
+    prediction, between :math:`-\log K` and 0.
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
+    logits : Tensor of shape (R, n, K)
 
     Returns
     -------
-    loss : Tensor, scalar
+    losses : Tensor of shape (R,)
+        In nats.
+    gradient : Tensor of shape (R, n, K)
+        :math:`p_k (a_k - \sum_l p_l a_l) / n`.
     """
-    log_p = torch.log_softmax(logits, dim=1)
-    log_mean = torch.logsumexp(log_p, dim=0) - math.log(len(logits))
-    entropy = -(log_p.exp() * log_p).sum(dim=1).mean()
-    diversity = -(log_mean.exp() * log_mean).sum()
-    return entropy - diversity
+    n = logits.shape[1]
+    log_p = torch.log_softmax(logits, dim=2)
+    log_mean = torch.logsumexp(log_p, dim=1, keepdim=True) - math.log(n)
+    p, a = log_p.exp(), log_mean - log_p
+    of_rows = (p * a).sum(dim=2, keepdim=True)
+    return of_rows.sum(dim=(1, 2)) / n, p * (a - of_rows) / n
 
 
 def centroid_labels(features: Tensor, probabilities: Tensor) -> Tensor:
@@ -228,21 +280,22 @@ def centroid_labels(features: Tensor, probabilities: Tensor) -> Tensor:
 
     Parameters
     ----------
-    features : Tensor of shape (n, d)
-    probabilities : Tensor of shape (n, K)
+    features : Tensor of shape (R, n, d)
+    probabilities : Tensor of shape (R, n, K)
 
     Returns
     -------
-    labels : Tensor of shape (n,), int64, in 0 .. K-1
+    labels : Tensor of shape (R, n), int64, in 0 .. K-1
     """
-    n_classes = probabilities.shape[1]
-    rows = F.normalize(F.pad(features, (0, 1), value=1.0), dim=1)
-    labels = probabilities.argmax(dim=1)
+    n_classes = probabilities.shape[2]
+    rows = F.normalize(F.pad(features, (0, 1), value=1.0), dim=2)
+    labels = probabilities.argmax(dim=2)
     weights = probabilities
     for _ in range(2):
         # Cosine distance does not see the length of a centroid: sums serve as well as means.
-        similarity = rows @ F.normalize(weights.T @ rows, dim=1).T
-        absent = torch.bincount(labels, minlength=n_classes) == 0
-        labels = similarity.masked_fill(absent, -torch.inf).argmax(dim=1)
+        centroids = F.normalize(product(weights.transpose(1, 2), rows), dim=2)
+        similarity = product(rows, centroids.transpose(1, 2))
+        absent = F.one_hot(labels, n_classes).sum(dim=1, keepdim=True) == 0
+        labels = similarity.masked_fill(absent, -torch.inf).argmax(dim=2)
         weights = F.one_hot(labels, n_classes).to(rows.dtype)
     return labels

@@ -24,6 +24,10 @@ from benchmarks.transport import BISECTION, NEWTON
 MISSING = "No full run is stored: `make bench` makes one."
 
 
+#: How many sentences of each file, from the first on, the README repeats.
+HEADLINES = {"transport": 3, "quantile": 1, "scale": 3, "deep_baselines": 1}
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence and where it is from.
@@ -58,6 +62,7 @@ def claims(directory: Path) -> list[Claim]:
         "scale": _scale,
         "adaptation": _adaptation,
         "together": _together,
+        "deep_baselines": _deep_baselines,
     }
     found = []
     for name, make in makers.items():
@@ -113,7 +118,7 @@ def _quantile(rows: list[Row]) -> list[str]:
             continue
         other = select(rows, case="bisection", kind=kind, n=newton["n"])
         text = (
-            f"Newton inverts {newton['n']:,} mixtures of the kind *{kind}* in "
+            f"The fast method inverts {newton['n']:,} mixtures of the kind *{kind}* in "
             f"{duration(newton['seconds'])} with |F(z) - u| at most {newton['max_error']:.1e}"
         )
         if other is not None:
@@ -180,6 +185,51 @@ def _together(rows: list[Row]) -> list[str]:
     return found
 
 
+def _deep_baselines(rows: list[Row]) -> list[str]:
+    if not rows:
+        return []
+    least, most = (pick(row["ratio"] for row in rows) for pick in (min, max))
+    found = [
+        "A straightforward training loop over dalib's losses takes "
+        f"{number(least)} to {number(most)} times as long as ours for the five repetitions of a "
+        "moons cell, to equal results."
+    ]
+    found += [
+        f"{row['method'].upper()}: {duration(row['straightforward'])} straightforward, "
+        f"{duration(row['alone'])} one model after another, {duration(row['stacked'])} together."
+        for row in rows
+    ]
+    return found
+
+
+def headlines(directory: Path, link: str) -> str:
+    """Write the sentences that the README repeats; see :data:`HEADLINES`.
+
+    Parameters
+    ----------
+    directory : Path
+        Of the CSV files.
+    link : str
+        The directory as the document's links name it.
+
+    Returns
+    -------
+    text : str
+    """
+    found = claims(directory)
+    chosen = [
+        claim
+        for name, count in HEADLINES.items()
+        for claim in [c for c in found if c.file == f"{name}.csv"][:count]
+    ]
+    return _as_list(chosen, link)
+
+
+def _as_list(found: list[Claim], link: str) -> str:
+    lines = [f"- {claim.text} ([{claim.file}]({link}/{claim.file}))" for claim in found]
+    return "\n".join(lines) if lines else MISSING
+
+
 def speed(directory: Path, link: str) -> str:
     """Write all sentences as a list.
 
@@ -194,9 +244,7 @@ def speed(directory: Path, link: str) -> str:
     -------
     text : str
     """
-    found = claims(directory)
-    lines = [f"- {claim.text} ([{claim.file}]({link}/{claim.file}))" for claim in found]
-    return "\n".join(lines) if lines else MISSING
+    return _as_list(claims(directory), link)
 
 
 def machine_text(directory: Path) -> str:

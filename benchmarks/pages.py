@@ -52,7 +52,14 @@ def render(directory: Path, command: str) -> list[Path]:
         parts.append(tables.markdown(rows))
     deep = directory / "deep_baselines.csv"
     if deep.is_file():
-        parts += ["## Deep baselines", tables.markdown(tables.read(deep))]
+        parts += [
+            "## Deep baselines",
+            "A cell of moons, five repetitions, one thread, processor time in seconds: a "
+            "straightforward loop over dalib's own losses (`straightforward`; with its index "
+            "matrix rebuilt in each step, `rebuilt`), our training of one model after another "
+            "(`alone`), and of all five as one program (`stacked`).",
+            tables.markdown(tables.read(deep)),
+        ]
     page = directory / "README.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
@@ -66,7 +73,7 @@ def filled(text: str, results: Path, link: str) -> str:
     ----------
     text : str
         Markdown with ``<!-- benchmarks NAME: begin -->`` and ``end`` marks; NAME is "speed",
-        "machine" or "arithmetic".
+        "headlines", "machine" or "arithmetic".
     results : Path
         Directory of the files.
     link : str
@@ -83,6 +90,7 @@ def filled(text: str, results: Path, link: str) -> str:
     """
     contents: dict[str, Callable[[], str]] = {
         "speed": lambda: claims.speed(results, link),
+        "headlines": lambda: claims.headlines(results, link),
         "machine": lambda: claims.machine_text(results),
         "arithmetic": lambda: claims.arithmetic(results),
     }

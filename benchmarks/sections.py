@@ -60,8 +60,8 @@ SECTIONS = (
             "have one Gaussian a conditional and a closed-form inverse: a poorer density, with no "
             "root to search. The peers' parameters are random, as a trained one's cost is the same "
             "(fixed numbers of operations); both run a whole network once for each column, where "
-            "RNADE carries its state. They are given blocks of 2,048 rows, which is also how the "
-            "KR transport goes. float64 but where said.",
+            "RNADE carries its state. They are given blocks of 2,048 rows. float64 but "
+            "where said.",
             "MParT's triangular maps are not measured: `mpart` has no wheel on the package index, "
             "and building it from source fetches Kokkos and Eigen besides. nflows' last release, "
             "0.14, is of 2020; it has no wheel either but builds with setuptools alone.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Literal
 
 from experiments.threads import limit_threads
 
@@ -28,7 +29,7 @@ def simulate_collisions() -> None:
     """Generate, measure and reconstruct signal and background, half of each."""
     rng = np.random.default_rng(0)
     for start in range(0, COLLISIONS, BATCH):
-        kind = "signal" if start < COLLISIONS / 2 else "background"
+        kind: Literal["signal", "background"] = "signal" if start < COLLISIONS / 2 else "background"
         n = min(BATCH, COLLISIONS - start)
         raw_features(measure(generate(kind, 1000, n, rng), rng))
 

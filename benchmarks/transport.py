@@ -23,8 +23,7 @@ BISECTION = "KR transport, bisection"
 HIDDEN, COMPONENTS = 50, 5
 EPS = 1e-8
 
-# Rows carried at a time, as the KR transport does; it suits the peers, which take whole tables, at
-# least as well.
+# Rows that the peers are given at a time: blocks suit them, which take whole tables, too.
 _BLOCK = 2_048
 
 

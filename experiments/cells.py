@@ -30,7 +30,7 @@ from experiments.records import (
 # them, where they are used.
 if TYPE_CHECKING:
     from experiments.datasets.base import Dataset, Task
-    from experiments.protocol import Method, Protocol
+    from experiments.protocol import Measurement, Method, Protocol
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -149,6 +149,18 @@ class Cell:
         from experiments.methods import make_method
 
         return make_method(self.config["method"], seed)
+
+    @property
+    def trains_together(self) -> bool:
+        """Whether the method's class says that several fits are worth training as one program."""
+        from hydra.utils import get_object
+
+        try:
+            made_by = get_object(str(self.config["method"]["_target_"]))
+        except Exception:
+            # Each repetition will tell what is wrong.
+            return False
+        return bool(getattr(made_by, "trains_together", False))
 
 
 class _Frozen(dict[str, Any]):
@@ -335,16 +347,23 @@ def kept_outcomes(previous: Record | None) -> dict[int, Outcome]:
 
 
 def run_repetitions(
-    cell: Cell, repetitions: Sequence[int], begin: Callable[[int], object] | None = None
+    cell: Cell,
+    repetitions: Sequence[int],
+    begin: Callable[[tuple[int, ...]], object] | None = None,
+    *,
+    together: bool = True,
 ) -> Iterator[Outcome]:
-    """Run some of a cell's repetitions, one after another.
+    """Run some of a cell's repetitions: one after another, or as one program where that is faster.
 
     Parameters
     ----------
     cell : Cell
     repetitions : sequence of int
     begin : callable or None
-        Called with each number before that repetition is run.
+        Called with the numbers of the repetitions that are run next: with each number alone, or
+        with all of them where the method trains them together.
+    together : bool
+        False runs them one after another in any case. Both ways give the same accuracies.
 
     Yields
     ------
@@ -357,30 +376,64 @@ def run_repetitions(
 
     task = cell.load()
     protocol: Protocol = instantiate(cell.config["protocol"])
-    for repetition in repetitions:
+    groups: list[tuple[int, ...]] = [(repetition,) for repetition in repetitions]
+    if together and len(groups) > 1 and cell.trains_together:
+        groups = [tuple(repetitions)]
+    for group in groups:
         if begin is not None:
-            begin(repetition)
-        outcome = _run_repetition(cell, task, protocol, repetition)
-        # Asked for afterwards: a library that is loaded by then can tell its threads.
-        yield replace(outcome, environment={**environment(), "libraries": cell.libraries})
+            begin(group)
+        for outcome in _run_group(cell, task, protocol, group):
+            # Asked for afterwards: a library that is loaded by then can tell its threads.
+            yield replace(outcome, environment={**environment(), "libraries": cell.libraries})
 
 
-def _run_repetition(cell: Cell, task: Task, protocol: Protocol, repetition: int) -> Outcome:
-    from experiments.protocol import draw_repetition, measure, method_seed
+def _run_group(
+    cell: Cell, task: Task, protocol: Protocol, group: tuple[int, ...]
+) -> Iterator[Outcome]:
+    from experiments.protocol import draw_repetition, measure, measure_together, method_seed
+
+    def factory(seed: int) -> Method:
+        return _refusing_nan(cell.make_method(seed))
+
+    seeds = {repetition: method_seed(task, cell.method, repetition) for repetition in group}
+    if len(group) > 1:
+        try:
+            found = measure_together(
+                factory,
+                [draw_repetition(task, repetition, protocol) for repetition in group],
+                list(seeds.values()),
+            )
+        except Exception:
+            # Of a failure of the whole it cannot be said whose it is: each is run alone below.
+            pass
+        else:
+            for (repetition, seed), measured in zip(seeds.items(), found, strict=True):
+                yield _outcome(repetition, seed, measured)
+            return
+    for repetition, seed in seeds.items():
+        try:
+            alone: Measurement | Exception = measure(
+                factory, draw_repetition(task, repetition, protocol), seed
+            )
+        except Exception as error:
+            alone = error
+        yield _outcome(repetition, seed, alone)
+
+
+def _outcome(repetition: int, seed: int, measured: Measurement | Exception) -> Outcome:
     from krda.training import DivergenceError
 
-    seed = method_seed(task, cell.method, repetition)
     try:
-        data = draw_repetition(task, repetition, protocol)
-        measurement = measure(lambda seed: _refusing_nan(cell.make_method(seed)), data, seed)
+        if isinstance(measured, Exception):
+            raise measured
         # Within the 'try': an accuracy that is none, as of no test rows, is refused here.
         return Outcome(
             repetition=repetition,
             seed=seed,
             status="done",
-            accuracy=measurement.accuracy,
-            fit_seconds=measurement.fit_seconds,
-            predict_seconds=measurement.predict_seconds,
+            accuracy=measured.accuracy,
+            fit_seconds=measured.fit_seconds,
+            predict_seconds=measured.predict_seconds,
             error=None,
         )
     except Exception as error:
@@ -469,23 +522,6 @@ def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Out
     from experiments.protocol import method_seed
 
     return _lost(repetition, method_seed(cell.load(), cell.method, repetition), status, error)
-
-
-def lost_record(cell: Cell, status: Status, error: str) -> Record:
-    """Record of a cell of which no repetition came back.
-
-    Parameters
-    ----------
-    cell : Cell
-    status : {"failed", "timeout"}
-    error : str
-
-    Returns
-    -------
-    record : Record
-    """
-    outcomes = {r: lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)}
-    return record_of(cell, cell.data_sha256(), outcomes)
 
 
 def record_of(cell: Cell, data_sha256: str, outcomes: dict[int, Outcome]) -> Record:

@@ -11,6 +11,7 @@ import yaml
 
 from experiments.cells import Cell
 from experiments.configuration import CONFIG_DIRECTORY, cells_of, config_names
+from experiments.plan import TablePlan
 
 
 @dataclass(frozen=True)
@@ -95,3 +96,21 @@ def load_curve(name: str, overrides: Sequence[str] = ()) -> CurvePlan:
         content[key] = tuple(content[key])
     content["panels"] = {title: tuple(methods) for title, methods in content["panels"].items()}
     return CurvePlan(name=name, overrides=tuple(overrides), **content)
+
+
+def curves_of(tables: Sequence[TablePlan]) -> list[CurvePlan]:
+    """The learning curves that belong to some tables: those of the tables' data sets.
+
+    Parameters
+    ----------
+    tables : sequence of TablePlan
+
+    Returns
+    -------
+    curves : list of CurvePlan
+        With the tables' overrides.
+    """
+    overrides = tables[0].overrides if tables else ()
+    datasets = {table.dataset for table in tables}
+    curves = [load_curve(name, overrides) for name in config_names("curve")]
+    return [curve for curve in curves if curve.dataset in datasets]

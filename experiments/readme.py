@@ -1,10 +1,11 @@
-"""Keep the README's table of results equal to the committed tables.
+"""Keep what documents say of results equal to the committed tables and records.
 
 ::
 
     python -m experiments.readme
 
-writes the section between the two marks of README.md anew from results/tables/*.csv.
+writes the sections between marks anew: the table of results in README.md, from
+results/tables/*.csv, and where the time went in docs/performance.md, from results/records.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from experiments.grid_times import time_table
 from experiments.plan import METHOD_LABELS
+from experiments.records import RecordStore
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -69,26 +72,46 @@ def _mean(values: list[str]) -> str:
     return f"{sum(map(float, values)) / len(values):.1f}"
 
 
-def with_summary(readme: str, text: str) -> str:
-    """Put the summary between the marks of the README's text.
+def with_summary(document: str, text: str) -> str:
+    """Put a text between the marks of a document.
 
     Raises
     ------
     ValueError
         The marks are not there, once each and in order.
     """
-    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
-        raise ValueError(f"README.md must hold {BEGIN} and {END} once each.")
-    head, rest = readme.split(BEGIN)
+    if document.count(BEGIN) != 1 or document.count(END) != 1:
+        raise ValueError(f"The document must hold {BEGIN} and {END} once each.")
+    head, rest = document.split(BEGIN)
     _, tail = rest.split(END)
     return f"{head}{BEGIN}\n{text}\n{END}{tail}"
 
 
+def contents(root: Path) -> dict[Path, str]:
+    """Say what stands between the marks of which document.
+
+    Parameters
+    ----------
+    root : Path
+        Of the repository.
+
+    Returns
+    -------
+    contents : dict
+        From the document to the text between its marks.
+    """
+    results = root / "results"
+    return {
+        root / "README.md": summary(results / "tables"),
+        root / "docs" / "performance.md": time_table(RecordStore(results / "records").scan()),
+    }
+
+
 def main() -> None:
-    """Write the README's section anew."""
-    path = ROOT / "README.md"
-    text = with_summary(path.read_text(encoding="utf-8"), summary(ROOT / "results" / "tables"))
-    path.write_text(text, encoding="utf-8", newline="\n")
+    """Write the sections anew."""
+    for path, text in contents(ROOT).items():
+        new = with_summary(path.read_text(encoding="utf-8"), text)
+        path.write_text(new, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -7,20 +7,52 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from experiments.cells import Cell
+from experiments.curves import CurvePlan
 from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.records import Record, RecordError, RecordStore
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import Lookup, render_csv, render_latex, render_markdown
+
+# Worker processes import this module, and need no statistics.
+if TYPE_CHECKING:
+    from experiments.summary import Summary
 
 SECONDS = (
     "Median and largest wall-clock seconds of a fit, over the tasks and repetitions of a table. "
     "The largest is often a process's first fit, which loads libraries."
 )
 _FORMATS = {"md": render_markdown, "tex": render_latex, "csv": render_csv}
+
+
+class ReadOnce(RecordStore):
+    """A store to render from: each file is read once, however many tables and figures show it.
+
+    Parameters
+    ----------
+    root : Path
+        What is written there later is not seen.
+    """
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._found: dict[Path, Record | RecordError] = {}
+
+    def read(self, path: Path) -> Record:
+        """Read one file, as the store does, or tell what was found the first time."""
+        if path not in self._found:
+            try:
+                self._found[path] = super().read(path)
+            except RecordError as error:
+                self._found[path] = error
+        found = self._found[path]
+        if isinstance(found, RecordError):
+            raise found
+        return found
 
 
 def stored(cell: Cell, store: RecordStore) -> Record | None:
@@ -35,21 +67,23 @@ def stored(cell: Cell, store: RecordStore) -> Record | None:
         return None
 
 
-def lookup_of(plan: TablePlan, store: RecordStore) -> Lookup:
+def lookup_of(plan: TablePlan | CurvePlan, store: RecordStore) -> Lookup:
     """Read the records of a plan's cells, each once.
 
     Parameters
     ----------
-    plan : TablePlan
+    plan : TablePlan or CurvePlan
     store : RecordStore
         Records of other configs than the plan's are not looked at.
 
     Returns
     -------
     lookup : callable
-        From task and method to a record or None.
+        From task, or the value of a learning curve as text, and method to a record or None.
     """
-    records = {key: stored(cell, store) for key, cell in plan.cells.items()}
+    records = {
+        (str(key), method): stored(cell, store) for (key, method), cell in plan.cells.items()
+    }
     return lambda task, method: records.get((task, method))
 
 
@@ -79,14 +113,13 @@ def render_table(plan: TablePlan, store: RecordStore, directory: Path) -> list[P
     return paths
 
 
-def render_summary(plans: Sequence[TablePlan], store: RecordStore, results: Path) -> list[Path]:
+def render_summary(summary: Summary, results: Path) -> list[Path]:
     """Write what is told across tasks and tables: comparisons, claims, diagrams of ranks.
 
     Parameters
     ----------
-    plans : sequence of TablePlan
-        All of them: the claims are about all data sets.
-    store : RecordStore
+    summary : Summary
+        Of all tables: the claims are about all data sets.
     results : Path
         Its ``tables`` and ``figures`` are written to, and made if they are not there.
 
@@ -95,7 +128,6 @@ def render_summary(plans: Sequence[TablePlan], store: RecordStore, results: Path
     paths : list of Path
         The same records give the same bytes.
     """
-    # Imported here: worker processes import this module, and need no statistics.
     from experiments.comparisons import (
         comparison_csv,
         comparison_markdown,
@@ -104,9 +136,7 @@ def render_summary(plans: Sequence[TablePlan], store: RecordStore, results: Path
     )
     from experiments.paper_claims import claims_markdown
     from experiments.rank_figure import draw_ranks
-    from experiments.summary import summarise
 
-    summary = summarise(plans, lambda plan: lookup_of(plan, store))
     comparisons = [found.comparison for found in summary.datasets]
     paths = [
         _write(results / "tables" / name, text)

@@ -36,7 +36,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.cells import Cell, cell_state
 from experiments.configuration import config_names
-from experiments.curves import CurvePlan, load_curve
+from experiments.curves import CurvePlan, curves_of
 from experiments.datasets.raw import RawDataError
 from experiments.plan import TablePlan, default_tables, load_table, note_on_hepmass
 from experiments.records import RecordStore
@@ -166,23 +166,30 @@ def render(
     status : int
         1 where a figure could not be made, else 0.
     """
+    if not options.render:
+        # Figures may fit. Nothing else needs what this loads.
+        from experiments.threads import limit_threads
+
+        limit_threads()
     from experiments.figures import render_figures
     from experiments.render import (
+        ReadOnce,
         compare_with_committed,
         render_provenance,
         render_summary,
         render_table,
     )
     from experiments.report import render_report
-    from experiments.threads import limit_threads
+    from experiments.summary import summarise
 
-    limit_threads()
+    store = ReadOnce(store.root)
     status = 0
     written = [p for t in tables for p in render_table(t, store, options.results / "tables")]
     if not options.table:
         # Of all tables together: a part of them would leave out the others' cells.
+        summary = summarise(tables, store)
         written.append(render_provenance(tables, store, options.results / "tables"))
-        written += render_summary(tables, store, options.results)
+        written += render_summary(summary, options.results)
     try:
         written += render_figures(
             store,
@@ -190,6 +197,7 @@ def render(
             compute=not options.render,
             tables=tables,
             tell=lambda line: console.print(line, markup=False),
+            n_workers=options.jobs,
         )
     except (ArithmeticError, RuntimeError, ValueError) as error:
         # The ledger of the cells must still be told.
@@ -197,7 +205,7 @@ def render(
         status = 1
     if not options.table:
         # Last, for it holds the figures.
-        written.append(render_report(tables, store, options.results))
+        written.append(render_report(tables, summary, store, options.results))
     for path in written:
         console.print(f"wrote {path}", markup=False)
     if not options.render and options.protocol == "paper":
@@ -280,24 +288,6 @@ def run_tables(
     if run.n_to_run:
         console.print(describe(run))
     return run.failures
-
-
-def curves_of(tables: Sequence[TablePlan]) -> list[CurvePlan]:
-    """The learning curves that are run with some tables: those of the tables' data sets.
-
-    Parameters
-    ----------
-    tables : sequence of TablePlan
-
-    Returns
-    -------
-    curves : list of CurvePlan
-        With the tables' overrides.
-    """
-    overrides = tables[0].overrides if tables else ()
-    datasets = {table.dataset for table in tables}
-    curves = [load_curve(name, overrides) for name in config_names("curve")]
-    return [curve for curve in curves if curve.dataset in datasets]
 
 
 def describe(run: Run) -> str:

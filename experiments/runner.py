@@ -5,7 +5,8 @@ of them that writes records. Workers report each repetition when it begins and w
 
 - a repetition that raises is recorded as failed by the worker itself;
 - a worker that dies, or exceeds its time limit, costs the repetition it was at: the others are
-  kept, and those still to run go to a new worker;
+  kept, and those still to run go to a new worker. Where it was training several of them as one
+  program, it costs none of them: they are run again, one after another;
 - a kill of everything costs the repetitions at work, and what was finished since a cell was last
   written: a cell under way is written again when a repetition ends and a second has passed.
 
@@ -58,6 +59,8 @@ class Job:
         Of the cell, as the run's process sees it.
     repetitions : tuple of int
         Those to run.
+    together : bool
+        Whether they may be trained as one program.
     key : int
         Number of the cell in the run.
     timeout_seconds : float or None
@@ -66,8 +69,14 @@ class Job:
     config: dict[str, Any]
     identity: str
     repetitions: tuple[int, ...]
+    together: bool
     key: int
     timeout_seconds: float | None
+
+    def time_limit(self, news: Any) -> float | None:
+        """Time from one report to the next: as many repetitions' as the worker is at."""
+        at = len(news) if isinstance(news, tuple) else 1
+        return None if self.timeout_seconds is None else at * self.timeout_seconds
 
 
 def load_libraries() -> None:
@@ -97,7 +106,7 @@ def run_job(job: Job, report: Report) -> None:
         raise RuntimeError(
             "code, data or libraries have changed since the run began; start the run again"
         )
-    for outcome in run_repetitions(cell, job.repetitions, begin=report):
+    for outcome in run_repetitions(cell, job.repetitions, report, together=job.together):
         report(outcome)
 
 
@@ -129,7 +138,8 @@ class _Work:
     data_sha256: str
     seconds: float | None  # for one repetition, estimated
     outcomes: dict[int, Outcome] = field(default_factory=dict)
-    at: int | None = None  # the repetition at work
+    at: tuple[int, ...] = ()  # the repetitions at work
+    together: bool = True  # whether they may be trained as one program
     written: float = 0.0  # when it last was, or began
     unwritten: bool = False
 
@@ -272,7 +282,7 @@ class Run:
             self._jobs(),
             n_workers=self.n_workers,
             prepare=load_libraries,
-            timeout_seconds=lambda job: job.timeout_seconds,
+            timeout_seconds=Job.time_limit,
         )
         with self._claims, contextlib.closing(events):  # type: ignore[type-var]
             try:
@@ -312,7 +322,7 @@ class Run:
         work = self._works[key]
         self._active.add(key)
         limit = self.timeout_seconds or work.cell.timeout_seconds
-        return Job(work.cell.config, work.identity, work.todo, key, limit)
+        return Job(work.cell.config, work.identity, work.todo, work.together, key, limit)
 
     def _is_ours(self, key: int) -> bool:
         """Look, with the claim in hand, whether another run has brought the cell to an end."""
@@ -340,27 +350,30 @@ class Run:
         key = event.job.key
         work = self._works[key]
         if event.kind == "started":
-            work.at, work.written = None, time.monotonic()
+            work.at, work.written = (), time.monotonic()
         elif event.kind == "progress" and isinstance(event.result, Outcome):
             outcome = event.result
-            work.at = None
+            work.at = tuple(r for r in work.at if r != outcome.repetition)
             work.outcomes[outcome.repetition] = outcome
             self.estimates.observe(work.seconds, outcome)
             if work.todo:
                 self._checkpoint(work)
-        elif event.kind == "progress":
+        elif event.kind == "progress" and isinstance(event.result, tuple):
             work.at = event.result
         elif event.kind == "done":
             self._finish(key)
         else:
             status: Status = "timeout" if event.kind == "timeout" else "failed"
-            # Before its first repetition, the worker was loading what all of them need.
-            lost = work.todo if work.at is None else (work.at,)
-            for repetition in lost:
-                work.outcomes[repetition] = lost_outcome(
-                    work.cell, repetition, status, event.error or "unknown"
-                )
-            work.at = None
+            if len(work.at) > 1:
+                # Whose fault it was will show when each of them runs alone.
+                work.together = False
+            else:
+                # Before its first repetition, the worker was loading what all of them need.
+                for repetition in work.at or work.todo:
+                    work.outcomes[repetition] = lost_outcome(
+                        work.cell, repetition, status, event.error or "unknown"
+                    )
+            work.at = ()
             if work.todo:
                 self._checkpoint(work)
                 self._again.append(key)

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.comparisons import Comparison, compare
-from experiments.paper_claims import CheckedClaim, check_claims
+from experiments.curves import curves_of
+from experiments.paper_claims import CheckedClaim, check_claims, curve_side
 from experiments.plan import TablePlan
 from experiments.published import has_published, published
+from experiments.records import RecordStore
+from experiments.render import lookup_of
 from experiments.table_specs import table_parts, table_spec
-from experiments.tables.model import Lookup, Table, build_table
+from experiments.tables.model import Table, build_table
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,13 @@ class Summary:
     notes: tuple[str, ...]
 
 
-def summarise(plans: Sequence[TablePlan], lookup_of: Callable[[TablePlan], Lookup]) -> Summary:
+def summarise(plans: Sequence[TablePlan], store: RecordStore) -> Summary:
     """Summarise the planned tables from their records.
 
     Parameters
     ----------
     plans : sequence of TablePlan
-    lookup_of : callable
-        From a plan to the lookup of its records.
+    store : RecordStore
 
     Returns
     -------
@@ -73,7 +75,7 @@ def summarise(plans: Sequence[TablePlan], lookup_of: Callable[[TablePlan], Looku
     """
     datasets = []
     for plan in plans:
-        lookup = lookup_of(plan)
+        lookup = lookup_of(plan, store)
         tables = {part: build_table(table_spec(plan, part), lookup) for part in table_parts(plan)}
         wide = tables[None]
         values = published(plan.dataset) if has_published(plan.dataset) else {}
@@ -87,4 +89,9 @@ def summarise(plans: Sequence[TablePlan], lookup_of: Callable[[TablePlan], Looku
             )
         )
     notes = dict.fromkeys(note for found in datasets for note in found.table.spec.notes)
-    return Summary(tuple(datasets), check_claims([found.table for found in datasets]), tuple(notes))
+    curves = {
+        curve.name: (curve, curve_side(curve, lookup_of(curve, store)))
+        for curve in curves_of(plans)
+    }
+    claims = check_claims([found.table for found in datasets], curves)
+    return Summary(tuple(datasets), claims, tuple(notes))

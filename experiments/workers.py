@@ -61,9 +61,10 @@ class _Worker(Generic[J]):
     limit: float | None = None
     deadline: float | None = None
 
-    def restart_clock(self) -> None:
-        """Count the time limit from now."""
-        self.deadline = None if self.limit is None else time.monotonic() + self.limit
+    def restart_clock(self, limit: float | None) -> None:
+        """Count a time limit from now."""
+        self.limit = limit
+        self.deadline = None if limit is None else time.monotonic() + limit
 
 
 def _serve(
@@ -114,7 +115,7 @@ def run_jobs(
     *,
     n_workers: int,
     prepare: Callable[[], object] | None = None,
-    timeout_seconds: Callable[[J], float | None] | None = None,
+    timeout_seconds: Callable[[J, Any], float | None] | None = None,
     tick_seconds: float = 1.0,
 ) -> Iterator[Event[J, R]]:
     """Run jobs in worker processes and yield what happens as it happens.
@@ -133,7 +134,8 @@ def run_jobs(
         Importable by name; a worker calls it before its first job, to load libraries.
     timeout_seconds : callable or None
         Limit for a job, or None. The clock starts when the worker starts the job, after it has
-        loaded its libraries, and again with each report; at the end the worker is killed.
+        loaded its libraries, and again with each report; at the end the worker is killed. Called
+        each time, with the job and what it has just reported, None at the start.
     tick_seconds : float
         Longest time without an event.
 
@@ -167,7 +169,6 @@ def run_jobs(
                     idle = _start(context, function, prepare)
                     workers.append(idle)
                 idle.job, idle.deadline = job, None
-                idle.limit = None if timeout_seconds is None else timeout_seconds(job)
                 with contextlib.suppress(OSError):  # A dead worker is noticed below.
                     idle.connection.send(job)
             busy = [worker for worker in workers if worker.job is not None]
@@ -183,8 +184,12 @@ def run_jobs(
                 if event is None:
                     continue
                 happened = True
-                if event.kind in ("started", "progress"):
-                    worker.restart_clock()
+                if event.kind in ("started", "progress") and worker.job is not None:
+                    worker.restart_clock(
+                        None
+                        if timeout_seconds is None
+                        else timeout_seconds(worker.job, event.result)
+                    )
                 else:
                     worker.job = None
                     if event.kind == "timeout" or not worker.process.is_alive():

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -216,8 +215,15 @@ class AlignedClassifier(DomainAdaptationClassifier):
         return X
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
-        classifier = SVC() if self.classifier is None else clone(self.classifier)
-        aligned = self._align(Xs, ys, Xt)
+        classifier = self._new_classifier()  # First: a wrong one must not cost an alignment.
+        self._fit_classifier(classifier, self._align(Xs, ys, Xt), ys)
+
+    def _new_classifier(self) -> Any:
+        """Give the final classifier, unfitted."""
+        return SVC() if self.classifier is None else clone(self.classifier)
+
+    def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
+        """Train the final classifier on aligned source rows and set ``classifier_``."""
         require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
         if aligned.sample_weight is None:
             self.classifier_ = classifier.fit(aligned.X, ys)
@@ -302,9 +308,8 @@ def _common_class(
 ) -> type[DomainAdaptationClassifier]:
     """Return the class of methods that are equal but for ``random_state``, or raise ValueError."""
     first = methods[0]
-    expected = _parameters_but_random_state(first)
     for method in methods[1:]:
-        if type(method) is not type(first) or _parameters_but_random_state(method) != expected:
+        if not _alike(first, method, apart_from="random_state"):
             raise ValueError(
                 "Methods that are fitted together must be of one class and may differ in "
                 f"random_state alone, got {first!r} and {method!r}. Fit them one after another."
@@ -312,12 +317,19 @@ def _common_class(
     return type(first)
 
 
-def _parameters_but_random_state(method: DomainAdaptationClassifier) -> str:
-    parameters = method.get_params(deep=False)
-    parameters.pop("random_state", None)
-    # Parameters may be arrays and estimators, which do not compare as a whole.
-    digest: str = joblib.hash(parameters)
-    return digest
+def _alike(a: Any, b: Any, *, apart_from: str | None = None) -> bool:
+    """Compare two values of parameters: estimators by their parameters, arrays by content."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    if isinstance(a, BaseEstimator):
+        mine, others = a.get_params(deep=False), b.get_params(deep=False)
+        names = (mine.keys() | others.keys()) - {apart_from}
+        return all(_alike(mine.get(name), others.get(name)) for name in names)
+    return bool(a == b)
 
 
 def _caught(method: DomainAdaptationClassifier, domains: Domains) -> Exception | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, seed_from
+from krda.adaptation import AlignedClassifier, AlignedSource, Domains, FloatArray, seed_from
 from krda.mixture import QuantileMethod
 from krda.preprocessing import (
     ColumnMap,
@@ -35,6 +36,10 @@ ColumnOrder = Literal["given", "reversed", "random"] | ArrayLike
 
 _DOMAINS: tuple[Domain, Domain] = ("source", "target")
 
+# Numbers in the hidden states of one batch up to which networks are trained side by side: about
+# what the second-level cache holds. Larger networks keep a processor busy alone.
+_STACKED_STATES = 2**19
+
 
 @dataclass(frozen=True)
 class _CellCentres:
@@ -44,6 +49,51 @@ class _CellCentres:
 
     def __call__(self, i: int, z: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(self.columns.centres(i, z.numpy()))
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What a network is trained on: mapped rows of each domain, and what is given of them."""
+
+    rows: list[torch.Tensor]
+    given: list[torch.Tensor]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of rows, and of columns: what must agree within a stack."""
+        return (*map(len, self.rows), self.rows[0].shape[1])
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """One replica of a trained stack."""
+
+    model: RNADE
+    replica: int
+    history: TrainingHistory
+
+
+def _train_together(members: Sequence[tuple[KRDA, _Prepared]]) -> list[_Trained]:
+    """Train the networks of methods that are equal but for their seed, on rows of equal shape."""
+    method = members[0][0]
+
+    def stack(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+        return tensors[0].unsqueeze(0) if len(tensors) == 1 else torch.stack(list(tensors))
+
+    model = RNADE(
+        members[0][1].shape[-1],
+        n_components=method.n_components,
+        hidden_size=method.hidden_size,
+        sigma_floor=method.sigma_floor,
+        seeds=[m.seed_ for m, _ in members],
+    ).to(method.device)
+    rows, given = [], []
+    for i in range(len(_DOMAINS)):
+        rows.append(stack([prepared.rows[i] for _, prepared in members]))
+        same = all(prepared.given[i] is prepared.rows[i] for _, prepared in members)
+        given.append(rows[-1] if same else stack([prepared.given[i] for _, prepared in members]))
+    histories = fit_maximum_likelihood(model, rows, method._training_options(), given)
+    return [_Trained(model, r, history) for r, history in enumerate(histories)]
 
 
 class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
@@ -83,7 +133,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     batch_size : int or None, default=128
         Rows of each domain in a step. None takes all of them.
     validation_fraction : float, default=0.1
-        Share of each domain's rows that is held out of training, for stopping.
+        Share of each domain's rows that is held out of training, for stopping; 2000 rows at most.
     patience : int, default=250
         Steps without a lower held-out negative log-likelihood after which training stops. The
         parameters with the lowest one are kept.
@@ -154,6 +204,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     array([1, 0])
     """
 
+    trains_together = True
+
     def __init__(
         self,
         n_components: int = 5,
@@ -193,6 +245,52 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         del ys  # The transport is fitted to rows alone.
+        (trained,) = _train_together([(self, self._prepare(Xs, Xt))])
+        return self._finish(trained, Xs, Xt)
+
+    @classmethod
+    def _fit_together(
+        cls, methods: Sequence[Self], domains: Sequence[Domains]
+    ) -> list[Exception | None]:
+        """Fit as :meth:`_fit` does, but with the networks of equal shape in one stack."""
+        errors: list[Exception | None] = [None] * len(methods)
+        classifiers: list[Any] = [None] * len(methods)
+        groups: dict[tuple[int, ...], list[tuple[int, _Prepared]]] = {}
+        for i, (method, (Xs, _, Xt)) in enumerate(zip(methods, domains, strict=True)):
+            try:
+                classifiers[i] = method._new_classifier()
+                prepared = method._prepare(Xs, Xt)
+            except Exception as error:
+                errors[i] = error
+            else:
+                groups.setdefault(prepared.shape, []).append((i, prepared))
+        for shape, group in groups.items():
+            size = methods[0]._stack_size(shape)
+            for start in range(0, len(group), size):
+                members = group[start : start + size]
+                try:
+                    trained = _train_together([(methods[i], prepared) for i, prepared in members])
+                except Exception as error:
+                    for i, _ in members:
+                        errors[i] = error
+                    continue
+                for (i, _), one in zip(members, trained, strict=True):
+                    Xs, ys, Xt = domains[i]
+                    try:
+                        aligned = methods[i]._finish(one, Xs, Xt)
+                        methods[i]._fit_classifier(classifiers[i], aligned, ys)
+                    except Exception as error:
+                        errors[i] = error
+        return errors
+
+    def _stack_size(self, shape: tuple[int, ...]) -> int:
+        """How many networks for rows of this shape are worth training as one."""
+        *n_rows, d = shape
+        rows = sum(n if self.batch_size is None else min(n, self.batch_size) for n in n_rows)
+        return max(_STACKED_STATES // (rows * d * self.hidden_size), 1)
+
+    def _prepare(self, Xs: FloatArray, Xt: FloatArray) -> _Prepared:
+        """Set the attributes that say how rows are mapped, and map them."""
         self._check_parameters()
         seed = seed_from(self.random_state)
         constant = constant_columns(Xs) | constant_columns(Xt)
@@ -214,50 +312,54 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self.target_mean_ = Xt.mean(axis=0)
         source, target = Xs[:, self.column_order_], Xt[:, self.column_order_]
         maps = column_maps(source, target, self.scaling, seed, spread=self.spread_atoms)
-        mapped = [m.forward(X, seed) for m, X in zip(maps, (source, target), strict=True)]
-        self._warn_of_outliers(mapped)
-        model = RNADE(
-            len(self.column_order_),
-            n_components=self.n_components,
-            hidden_size=self.hidden_size,
-            sigma_floor=self.sigma_floor,
-            seeds=[seed],
-        ).to(self.device)
-        given = [
-            np.column_stack([m.centres(i, z) for i, z in enumerate(Z.T)])
-            for m, Z in zip(maps, mapped, strict=True)
-        ]
-        (self.history_,) = fit_maximum_likelihood(
-            model,
-            [torch.from_numpy(Z).to(self.device, torch.float32).unsqueeze(0) for Z in mapped],
-            self._training_options(),
-            [torch.from_numpy(G).to(self.device, torch.float32).unsqueeze(0) for G in given],
-        )
+        self.column_maps_: dict[Domain, ColumnMap] = dict(zip(_DOMAINS, maps, strict=True))
+        rows: list[torch.Tensor] = []
+        given: list[torch.Tensor] = []
+        for domain, columns, X in zip(_DOMAINS, maps, (source, target), strict=True):
+            Z = columns.forward(X, seed)
+            self._warn_of_outliers(domain, Z)
+            centres = columns.all_centres(Z)
+            rows.append(torch.from_numpy(Z).to(self.device, torch.float32))
+            given.append(
+                rows[-1]
+                if centres is Z
+                else torch.from_numpy(centres).to(self.device, torch.float32)
+            )
+        return _Prepared(rows, given)
+
+    def _finish(self, trained: _Trained, Xs: FloatArray, Xt: FloatArray) -> AlignedSource:
+        """Set the attributes that hold the trained densities, and carry the source."""
+        self.history_ = trained.history
         raise_if_diverged(self.history_)
+        maps = self.column_maps_
         self.densities_: dict[Domain, RNADEDensity] = {
-            domain: model.density(
-                i, quantile_method=self.quantile_method, given=_CellCentres(maps[i])
+            domain: trained.model.density(
+                i,
+                trained.replica,
+                quantile_method=self.quantile_method,
+                given=_CellCentres(maps[domain]),
             )
             for i, domain in enumerate(_DOMAINS)
         }
-        self.column_maps_: dict[Domain, ColumnMap] = dict(zip(_DOMAINS, maps, strict=True))
         best = int((self.history_.steps == self.history_.best_step).nonzero()[0])
         self.held_out_nll_: dict[Domain, float] = {
-            domain: float(self.history_.held_out_nll[best, i] - maps[i].log_volume(rows).mean())
-            for i, (domain, rows) in enumerate(zip(_DOMAINS, (source, target), strict=True))
+            domain: float(
+                self.history_.held_out_nll[best, i]
+                - maps[domain].log_volume(X[:, self.column_order_]).mean()
+            )
+            for i, (domain, X) in enumerate(zip(_DOMAINS, (Xs, Xt), strict=True))
         }
         return AlignedSource(self._transport(Xs))
 
-    def _warn_of_outliers(self, mapped: list[FloatArray]) -> None:
-        for domain, Z in zip(_DOMAINS, mapped, strict=True):
-            columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
-            if len(columns):
-                warnings.warn(
-                    f"Columns {columns.tolist()} of the {domain} have outliers so far out that the "
-                    "other rows lie within a few times sigma_floor of each other, too close for "
-                    "the density to tell apart. Clip the outliers or take a logarithm first.",
-                    stacklevel=4,
-                )
+    def _warn_of_outliers(self, domain: Domain, Z: FloatArray) -> None:
+        columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
+        if len(columns):
+            warnings.warn(
+                f"Columns {columns.tolist()} of the {domain} have outliers so far out that the "
+                "other rows lie within a few times sigma_floor of each other, too close for "
+                "the density to tell apart. Clip the outliers or take a logarithm first.",
+                stacklevel=4,
+            )
 
     def _map_target(self, X: FloatArray) -> FloatArray:
         """Set the columns left out to what they are in the transported source.

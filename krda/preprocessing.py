@@ -103,6 +103,12 @@ class ColumnMap:
         x = atoms.collapse(z * scale + location)
         return (atoms.spread(x, np.full(len(x), 0.5)) - location) / scale
 
+    def all_centres(self, Z: FloatArray) -> FloatArray:
+        """Move mapped rows (n, d) to the centres of their cells; Z itself if there are none."""
+        if not any(len(a.values) for a in self.atoms):
+            return Z
+        return np.column_stack([self.centres(i, z) for i, z in enumerate(Z.T)])
+
     def log_volume(self, X: FloatArray) -> FloatArray:
         """Logarithm of what a density of the mapped rows is multiplied with to be one of rows X.
 

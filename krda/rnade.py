@@ -31,9 +31,17 @@ import torch
 from torch import Tensor, nn
 
 from krda import mixture
+from krda.transport import BLOCK_ROWS
 
 #: From a coordinate's number and its values (n,) to what later conditionals are given of it.
 Given = Callable[[int, Tensor], Tensor]
+
+
+# Log-variances are kept within these bounds: standard deviations between 1e-13 and 1e13, in units
+# of standardised columns. No column of double precision, let alone the single precision of
+# training, can have a spread outside them, so that they never bind on rows like the fitted ones.
+# But the heads are linear: a row carried far out of the data would meet exp(lin_3 h) = inf there.
+_MAX_LOG_VARIANCE = 60.0
 
 
 class Conditionals(NamedTuple):
@@ -64,8 +72,10 @@ def mixture_parameters(h: Tensor, weight: Tensor, bias: Tensor, sigma_floor: flo
     Returns
     -------
     conditionals : Conditionals of shape (..., n, N)
+        Log-variances beyond +-60 count as +-60.
     """
     logits, means, log_variances = (h @ weight + bias.unsqueeze(-2)).chunk(3, dim=-1)
+    log_variances = log_variances.clamp(-_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)
     stds = torch.sqrt(torch.exp(log_variances) + sigma_floor**2)
     return Conditionals(torch.log_softmax(logits, dim=-1), means, stds)
 
@@ -306,12 +316,7 @@ class RNADEDensity:
         u : Tensor of shape (n, d)
             Independent uniforms, if x follows this density.
         """
-        a, columns = self._initial_state(len(x)), []
-        for i in range(self.n_features):
-            log_weights, means, stds = self._conditional(a, i)
-            columns.append(mixture.cdf(x[:, i], log_weights.exp(), means, stds))
-            a = self._next_state(a, i, x[:, i])
-        return torch.stack(columns, dim=1)
+        return self._transform(x, inverse=False)
 
     def inverse_rosenblatt(self, u: Tensor) -> Tensor:
         """Inverse Rosenblatt transform, coordinate by coordinate: ``x^i = F^i^{-1}(u^i | x^{<i})``.
@@ -324,16 +329,61 @@ class RNADEDensity:
         Returns
         -------
         x : Tensor of shape (n, d)
+
+        Raises
+        ------
+        FloatingPointError
+            A conditional that holds NaN or infinity: the row went too far out.
         """
-        a, columns = self._initial_state(len(u)), []
-        for i in range(self.n_features):
-            log_weights, means, stds = self._conditional(a, i)
-            x_i = mixture.quantile(
-                u[:, i], log_weights.exp(), means, stds, method=self.quantile_method
-            )
-            columns.append(x_i)
-            a = self._next_state(a, i, x_i)
-        return torch.stack(columns, dim=1)
+        return self._transform(u, inverse=True)
+
+    def _transform(self, rows: Tensor, *, inverse: bool) -> Tensor:
+        """Apply either transform block by block: beside the result, memory is a block's.
+
+        All arrays hold a coordinate's, a hidden unit's or a component's rows side by side.
+        """
+        n, d = len(rows), self.n_features
+        result = rows.new_empty(d, n)
+        with torch.no_grad():
+            for start in range(0, n, BLOCK_ROWS):
+                block = slice(start, start + BLOCK_ROWS)
+                columns, out = rows[block].mT.contiguous(), result[:, block]
+                a = self.c.unsqueeze(1).repeat(1, columns.shape[1])
+                h, heads = torch.empty_like(a), a.new_empty(len(self.head_bias[0]), a.shape[1])
+                for i in range(d):
+                    weights, means, stds = (p.mT for p in self._mixtures(i, a, h, heads))
+                    if inverse:
+                        out[i] = mixture.quantile(
+                            columns[i], weights, means, stds, method=self.quantile_method
+                        )
+                    else:
+                        out[i] = mixture.cdf(columns[i], weights, means, stds)
+                    x_i = out[i] if inverse else columns[i]
+                    given = x_i if self.given is None else self.given(i, x_i)
+                    a.addcmul_(self.W[i].unsqueeze(1), given)  # (paper, eq. 2)
+        return result.mT
+
+    def _mixtures(
+        self, i: int, a: Tensor, h: Tensor, heads: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights, means and standard deviations of coordinate i (from 0), each (N, n).
+
+        They are :func:`mixture_parameters` of ``relu(C^i a)``, transposed, in memory that the next
+        call takes: h of shape (H, n), heads of shape (3 N, n).
+        """
+        C, weight = self.C[i], self.head_weight[i].mT
+        # relu(C a) = C max(a, 0) for C >= 0 and C min(a, 0) for C < 0.
+        torch.clamp(a, **{"min" if float(C) >= 0.0 else "max": 0.0}, out=h)
+        torch.addmm(self.head_bias[i].unsqueeze(1), C * weight, h, out=heads)
+        weights, means, stds = heads.chunk(3)
+        weights.sub_(weights.amax(0)).exp_()
+        weights.mul_(weights.sum(0).reciprocal_())
+        stds.clamp_(-_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)
+        if self.sigma_floor:
+            stds.exp_().add_(self.sigma_floor**2).sqrt_()
+        else:
+            stds.mul_(0.5).exp_()
+        return weights, means, stds
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw rows: the inverse Rosenblatt transform of independent uniforms.

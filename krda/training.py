@@ -4,19 +4,33 @@ Both domains are trained at once; the loss is the sum over domains of the mean n
 log-likelihood (NLL) of their rows, so that a small domain counts as much as a large one. Part of
 each domain's rows is held out; training stops when the held-out NLL no longer falls, and the
 parameters with the lowest held-out NLL are restored. No label enters.
+
+Several replicas are trained side by side; those that are done leave. What one becomes does not
+depend on the others, to the last bit: each has random numbers of its own, and
+:mod:`krda.rnade_objective` computes nothing across them.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from krda.denormals import denormals_as_zero
 from krda.rnade import RNADE
+from krda.rnade_objective import Objective, Parameters, RowWeights
+
+#: Rows of a domain that are held out at most, whatever its size. So many tell the better of two
+#: states of one training; more would make looking at them the larger part of a fit.
+MAX_HELD_OUT = 2000
+
+# Rows of each domain and replica that the held-out likelihood is computed of at a time.
+_HELD_OUT_BLOCK = 256
 
 
 class DivergenceError(ArithmeticError):
@@ -36,7 +50,7 @@ class TrainingOptions:
     batch_size : int or None
         Rows of each domain in a step; None, or more than a domain has, takes all of them.
     validation_fraction : float
-        Share of each domain's rows that is held out, in (0, 1).
+        Share of each domain's rows that is held out, in (0, 1); :data:`MAX_HELD_OUT` rows at most.
     patience : int
         Steps without a lower held-out NLL after which training stops.
     evaluation_interval : int
@@ -97,6 +111,8 @@ class TrainingHistory:
 def hold_out(n_rows: int, fraction: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Split row numbers at random into training and held-out rows, at least one in each.
 
+    :data:`MAX_HELD_OUT` rows are held out at most.
+
     Parameters
     ----------
     n_rows : int
@@ -115,7 +131,7 @@ def hold_out(n_rows: int, fraction: float, generator: torch.Generator) -> tuple[
     """
     if n_rows < 2:
         raise ValueError(f"A density needs at least two rows a domain, got {n_rows}.")
-    n_held_out = min(max(round(fraction * n_rows), 1), n_rows - 1)
+    n_held_out = min(max(round(fraction * n_rows), 1), n_rows - 1, MAX_HELD_OUT)
     order = torch.randperm(n_rows, generator=generator)
     return order[n_held_out:], order[:n_held_out]
 
@@ -143,28 +159,24 @@ def fit_maximum_likelihood(
     histories : list of TrainingHistory, one a replica
         A replica whose ``diverged_at`` is not None failed twice; its parameters are of no use.
     """
-    initial = {name: p.detach().clone() for name, p in model.named_parameters()}
-    # Each row and what conditionals are given of it stay together, side by side.
-    pairs = [torch.stack(pair, -2) for pair in zip(domains, given or domains, strict=True)]
-    histories = _train(model, pairs, options, options.learning_rate)
+    given = domains if given is None else given
+    initial = Parameters.of(model)
+    trained, histories = _train(initial, model, domains, given, options, options.learning_rate)
     diverged = [r for r, history in enumerate(histories) if history.diverged_at is not None]
-    if not diverged:
-        return histories
-    retry = RNADE(
-        model.n_features,
-        model.n_domains,
-        n_components=model.n_components,
-        hidden_size=model.hidden_size,
-        sigma_floor=model.sigma_floor,
-        seeds=[model.seeds[r] for r in diverged],
-    ).to(model.c.device)
-    _copy_replicas(retry, {name: value[diverged] for name, value in initial.items()})
-    again = _train(retry, [x[diverged] for x in pairs], options, 0.1 * options.learning_rate)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter[diverged] = retry.get_parameter(name)
-    for r, history in zip(diverged, again, strict=True):
-        histories[r] = history
+    if diverged:
+        retry, again = _train(
+            initial.of_replicas(diverged),
+            model,
+            [x[diverged] for x in domains],
+            [x[diverged] for x in given],
+            options,
+            0.1 * options.learning_rate,
+            [model.seeds[r] for r in diverged],
+        )
+        for i, r in enumerate(diverged):
+            trained.copy_replica(r, retry, i)
+            histories[r] = again[i]
+    trained.copy_to(model)
     return histories
 
 
@@ -185,110 +197,298 @@ def raise_if_diverged(history: TrainingHistory) -> None:
         )
 
 
-def _copy_replicas(model: RNADE, state: dict[str, Tensor]) -> None:
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(state[name])
+# Adam's memories of the gradient and of its square, and what keeps its steps finite.
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
 
 
-def _gather(x: Tensor, rows: Tensor) -> Tensor:
-    """Pick rows of each replica: x (R, n, 2, d), rows (R, m) -> (R, m, 2, d)."""
-    return torch.take_along_dim(x, rows[:, :, None, None], dim=1)
+class Adam:
+    """Adam (Kingma and Ba 2015) on one flat vector, with torch's defaults.
+
+    :class:`torch.optim.Adam` does the same for any set of parameters, and takes longer to look at
+    it than small models take to compute.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Changed in place.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.gradient = parameters.zeros_like()
+        self._mean = parameters.zeros_like()
+        self._square = parameters.zeros_like()
+        self._denominator = torch.zeros_like(parameters.flat)
+        self._n_steps = 0
+
+    def step(self, learning_rate: float) -> None:
+        """Make one step along what ``gradient`` holds."""
+        self._n_steps += 1
+        mean, square, gradient = self._mean.flat, self._square.flat, self.gradient.flat
+        mean.lerp_(gradient, 1 - _BETA_1)
+        square.mul_(_BETA_2).addcmul_(gradient, gradient, value=1 - _BETA_2)
+        torch.sqrt(square, out=self._denominator)
+        self._denominator.div_(math.sqrt(1 - _BETA_2**self._n_steps)).add_(_EPSILON)
+        size = learning_rate / (1 - _BETA_1**self._n_steps)
+        self.parameters.flat.addcdiv_(mean, self._denominator, value=-size)
+
+    def of_replicas(self, replicas: Sequence[int]) -> Adam:
+        """Copy parameters and state of some replicas."""
+        kept = Adam(self.parameters.of_replicas(replicas))
+        kept._mean = self._mean.of_replicas(replicas)
+        kept._square = self._square.of_replicas(replicas)
+        kept._n_steps = self._n_steps
+        return kept
 
 
-def _nll(model: RNADE, pairs: Sequence[Tensor]) -> Tensor:
-    """Mean NLL of each replica and domain, (R, D), of rows beside what is given of them."""
-    return torch.stack(
-        [-model.log_prob(x[:, :, 0], domain, x[:, :, 1]).mean(1) for domain, x in enumerate(pairs)],
-        dim=1,
-    )
+class Batches:
+    """Batches of row numbers of one domain for ever; in each pass every row comes once.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (R, n), int64
+        The numbers to choose from.
+    batch_size : int or None
+        At most so many in a batch; None, or more than there are, takes all of them as they are.
+    generators : sequence of torch.Generator, one a replica
+        What one draws does not depend on how many there are beside it.
+    """
+
+    def __init__(
+        self, rows: Tensor, batch_size: int | None, generators: Sequence[torch.Generator]
+    ) -> None:
+        n = rows.shape[1]
+        self._rows = rows
+        self._generators = list(generators)
+        whole = batch_size is None or batch_size >= n
+        self.n_batches = 1 if whole else math.ceil(n / batch_size)  # type: ignore[operator]
+        #: Rows of the largest batch.
+        self.largest = math.ceil(n / self.n_batches)
+        self._pending: list[Tensor] = []
+
+    def next(self) -> Tensor:
+        """Return the numbers of the next batch, shape (R, m); the same tensor if there is one."""
+        if self.n_batches == 1:
+            return self._rows
+        if not self._pending:
+            n, device = self._rows.shape[1], self._rows.device
+            order = torch.stack([torch.randperm(n, generator=g) for g in self._generators])
+            shuffled = self._rows.gather(1, order.to(device))
+            # Batches of equal size but for one row: none is left with a handful.
+            self._pending = list(shuffled.tensor_split(self.n_batches, dim=1))[::-1]
+        return self._pending.pop()
+
+    def keep(self, replicas: Sequence[int]) -> None:
+        """Go on with some of the replicas."""
+        self._rows = self._rows[replicas]
+        self._pending = [rows[replicas] for rows in self._pending]
+        self._generators = [self._generators[r] for r in replicas]
+
+
+class _Rows:
+    """The rows of one domain, and what conditionals are given of them, picked without a copy."""
+
+    def __init__(self, x: Tensor, given: Tensor) -> None:
+        self._x = x.reshape(-1, x.shape[-1])
+        self._given = self._x if given is x else given.reshape(-1, x.shape[-1])
+
+    def pick(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Pick rows (R, m), numbered through all replicas: both forms of them, (R, m, d)."""
+        flat, shape = rows.reshape(-1), (*rows.shape, self._x.shape[-1])
+        x = self._x.index_select(0, flat).view(shape)
+        if self._given is self._x:
+            return x, x
+        return x, self._given.index_select(0, flat).view(shape)
+
+
+class _TrainingBlock:
+    """Objective on batches."""
+
+    def __init__(
+        self, parameters: Parameters, sigma_floor: float, rows: list[_Rows], batches: list[Batches]
+    ) -> None:
+        self._rows, self._batches = rows, batches
+        self._objective = Objective(parameters, max(b.largest for b in batches), sigma_floor)
+        self._loaded: list[Tensor | None] = [None] * len(batches)
+        self._weights: dict[tuple[int, ...], RowWeights] = {}
+
+    def step(self, gradient: Parameters) -> Tensor:
+        """Return the next batches' NLL, shape (R, D), and write the gradient."""
+        sizes = []
+        for domain, batches in enumerate(self._batches):
+            batch = batches.next()
+            sizes.append(batch.shape[1])
+            if batch is not self._loaded[domain]:
+                self._objective.load(domain, *self._rows[domain].pick(batch))
+                self._loaded[domain] = batch
+        used = tuple(sizes)
+        if used not in self._weights:
+            self._weights[used] = self._objective.weights(used, used)
+        nll = self._objective.nll(self._weights[used])
+        self._objective.gradient(self._weights[used], gradient)
+        return nll
+
+
+class _HeldOut:
+    """Objective on the held-out rows, block by block."""
+
+    def __init__(
+        self, parameters: Parameters, sigma_floor: float, rows: list[tuple[Tensor, Tensor]]
+    ) -> None:
+        self._rows = rows
+        sizes = [x.shape[1] for x, _ in rows]
+        block = min(max(sizes), _HELD_OUT_BLOCK)
+        self._objective = Objective(parameters, block, sigma_floor, differentiable=False)
+        self._blocks = []
+        for start in range(0, max(sizes), block):
+            used = [min(max(size - start, 0), block) for size in sizes]
+            self._blocks.append((start, used, self._objective.weights(used, sizes)))
+
+    def nll(self) -> Tensor:
+        """Mean NLL of each domain's held-out rows, shape (R, D)."""
+        total: Tensor | None = None
+        for start, used, weights in self._blocks:
+            for domain, ((x, given), m) in enumerate(zip(self._rows, used, strict=True)):
+                if m:
+                    part = slice(start, start + m)
+                    self._objective.load(domain, x[:, part], given[:, part])
+            nll = self._objective.nll(weights)
+            total = nll if total is None else total + nll
+        assert total is not None
+        return total
+
+
+@dataclass
+class _Progress:
+    """What is known of one replica in training."""
+
+    best_nll: float = math.inf
+    best_step: int = 0
+    diverged_at: int | None = None
+    steps: list[int] = field(default_factory=list)
+    train_nll: list[Tensor] = field(default_factory=list)
+    held_out_nll: list[Tensor] = field(default_factory=list)
+
+    def history(self, learning_rate: float, steps_per_epoch: int) -> TrainingHistory:
+        at = self.diverged_at
+        # Never finite on the held-out rows is a divergence, too, whatever the training rows say.
+        if at is None and math.isinf(self.best_nll):
+            at = 0
+        return TrainingHistory(
+            steps=torch.tensor(self.steps),
+            train_nll=torch.stack(self.train_nll),
+            held_out_nll=torch.stack(self.held_out_nll),
+            best_step=self.best_step,
+            learning_rate=learning_rate,
+            diverged_at=None if at is None else (at, at // steps_per_epoch),
+        )
 
 
 def _train(
-    model: RNADE, domains: Sequence[Tensor], options: TrainingOptions, learning_rate: float
-) -> list[TrainingHistory]:
-    n_replicas = len(model.seeds)
-    device = model.c.device
-    # One generator a replica: what it draws does not depend on how many train beside it.
-    generators = [torch.Generator().manual_seed(seed) for seed in model.seeds]
-    train, held_out = [], []
-    for x in domains:
-        splits = [hold_out(x.shape[1], options.validation_fraction, g) for g in generators]
-        train.append(_gather(x, torch.stack([s[0] for s in splits]).to(device)))
-        held_out.append(_gather(x, torch.stack([s[1] for s in splits]).to(device)))
-    streams = [_batches(x, options.batch_size, generators) for x in train]
-    largest = max(x.shape[1] for x in train)
-    steps_per_epoch = math.ceil(largest / min(options.batch_size or largest, largest))
-
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
-    best_state = {name: p.detach().clone() for name, p in model.named_parameters()}
-    best_nll = torch.full((n_replicas,), torch.inf, device=device)
-    best_step = torch.zeros(n_replicas, dtype=torch.int64, device=device)
-    diverged_at = torch.full((n_replicas,), -1, dtype=torch.int64, device=device)
-    active = torch.ones(n_replicas, dtype=torch.bool, device=device)
-    since_last = torch.zeros(n_replicas, len(domains), device=device)
-    steps: list[int] = []
-    train_curve: list[Tensor] = []
-    held_out_curve: list[Tensor] = []
-    for step in range(options.max_steps):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate * 0.5 * (1 + math.cos(math.pi * step / options.max_steps))
-        optimizer.zero_grad(set_to_none=True)
-        nll = _nll(model, [next(rows) for rows in streams])
-        # Replicas share no parameter: the gradient of the sum is each one's own gradient.
-        nll.sum().backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        since_last += nll.detach()
-        broken = active & (diverged_at < 0) & ~torch.isfinite(nll.detach().sum(1))
-        diverged_at = torch.where(broken, step, diverged_at)
-
-        done = step + 1
-        if done % options.evaluation_interval and done < options.max_steps:
-            continue
-        with torch.no_grad():
-            score = _nll(model, held_out)
-        train_curve.append(since_last / (done - (steps[-1] if steps else 0)))
-        held_out_curve.append(score)
-        steps.append(done)
-        since_last = torch.zeros_like(since_last)
-        active = active & (diverged_at < 0)
-        better = active & (score.sum(1) < best_nll)
-        best_nll = torch.where(better, score.sum(1), best_nll)
-        best_step = torch.where(better, done, best_step)
-        for name, parameter in model.named_parameters():
-            mask = better.reshape(-1, *[1] * (parameter.ndim - 1))
-            best_state[name] = torch.where(mask, parameter.detach(), best_state[name])
-        active = active & (done - best_step < options.patience)
-        if not bool(active.any()):
-            break
-    _copy_replicas(model, best_state)
-    # Never finite on the held-out rows is a divergence, too, whatever the training rows say.
-    diverged_at = torch.where(torch.isinf(best_nll) & (diverged_at < 0), 0, diverged_at)
-    curves = torch.stack(train_curve), torch.stack(held_out_curve)
-    return [
-        TrainingHistory(
-            steps=torch.tensor(steps),
-            train_nll=curves[0][:, r],
-            held_out_nll=curves[1][:, r],
-            best_step=int(best_step[r]),
-            learning_rate=learning_rate,
-            diverged_at=(at, at // steps_per_epoch) if (at := int(diverged_at[r])) >= 0 else None,
-        )
-        for r in range(n_replicas)
-    ]
+    initial: Parameters,
+    model: RNADE,
+    domains: Sequence[Tensor],
+    given: Sequence[Tensor],
+    options: TrainingOptions,
+    learning_rate: float,
+    seeds: Sequence[int] | None = None,
+) -> tuple[Parameters, list[TrainingHistory]]:
+    """Train from initial parameters; give the best ones and what happened to each replica."""
+    with torch.no_grad(), denormals_as_zero():
+        return _Trainer(
+            initial, model.sigma_floor, seeds or model.seeds, domains, given, options
+        ).train(learning_rate)
 
 
-def _batches(
-    x: Tensor, batch_size: int | None, generators: Sequence[torch.Generator]
-) -> Iterator[Tensor]:
-    """Yield batches of a domain's rows (R, n, 2, d) for ever, every row once in each pass."""
-    n = x.shape[1]
-    if batch_size is None or batch_size >= n:
-        while True:
-            yield x
-    n_batches = math.ceil(n / batch_size)
-    while True:
-        order = torch.stack([torch.randperm(n, generator=g) for g in generators]).to(x.device)
-        # Batches of equal size but for one row: none is left with a handful.
-        for rows in torch.tensor_split(order, n_batches, dim=1):
-            yield _gather(x, rows)
+class _Trainer:
+    def __init__(
+        self,
+        initial: Parameters,
+        sigma_floor: float,
+        seeds: Sequence[int],
+        domains: Sequence[Tensor],
+        given: Sequence[Tensor],
+        options: TrainingOptions,
+    ) -> None:
+        self._options = options
+        self._sigma_floor = sigma_floor
+        # One generator a replica: what it draws does not depend on how many train beside it.
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        self._rows = [_Rows(x, g) for x, g in zip(domains, given, strict=True)]
+        self._held_out, train = [], []
+        for rows, x in zip(self._rows, domains, strict=True):
+            n = x.shape[1]
+            splits = [hold_out(n, options.validation_fraction, g) for g in generators]
+            # Numbered through all replicas.
+            parts = [[part + r * n for part in split] for r, split in enumerate(splits)]
+            train.append(torch.stack([p[0] for p in parts]).to(x.device))
+            self._held_out.append(rows.pick(torch.stack([p[1] for p in parts]).to(x.device)))
+        self._batches = [Batches(rows, options.batch_size, generators) for rows in train]
+        self._best = initial.of_replicas(range(len(seeds)))
+        self._adam = Adam(initial.of_replicas(range(len(seeds))))
+        self._progress = [_Progress() for _ in seeds]
+        #: Replicas that are still in training, in the order of the stack.
+        self._active = list(range(len(seeds)))
+        self._build()
+
+    def _build(self) -> None:
+        parameters = self._adam.parameters
+        self._training = _TrainingBlock(parameters, self._sigma_floor, self._rows, self._batches)
+        self._validation = _HeldOut(parameters, self._sigma_floor, self._held_out)
+
+    def train(self, learning_rate: float) -> tuple[Parameters, list[TrainingHistory]]:
+        options = self._options
+        recent: list[Tensor] = []
+        for step in range(options.max_steps):
+            recent.append(self._training.step(self._adam.gradient))
+            decay = 0.5 * (1 + math.cos(math.pi * step / options.max_steps))
+            self._adam.step(learning_rate * decay)
+            done = step + 1
+            if done % options.evaluation_interval and done < options.max_steps:
+                continue
+            self._evaluate(recent, done)
+            recent.clear()
+            self._dismiss(done)
+            if not self._active:
+                break
+        steps_per_epoch = max(batches.n_batches for batches in self._batches)
+        return self._best, [p.history(learning_rate, steps_per_epoch) for p in self._progress]
+
+    def _evaluate(self, recent: list[Tensor], done: int) -> None:
+        """Look at the held-out rows after ``done`` steps; ``recent`` are the NLLs since then."""
+        held_out = self._validation.nll()
+        totals = held_out.sum(1).tolist()
+        finite = torch.stack(recent).sum(2).isfinite().tolist()
+        # Added up one by one: the order within torch.mean depends on the number of replicas.
+        train = (functools.reduce(torch.add, recent) / len(recent)).cpu()
+        held_out = held_out.cpu()
+        for i, r in enumerate(self._active):
+            progress = self._progress[r]
+            progress.steps.append(done)
+            progress.train_nll.append(train[i])
+            progress.held_out_nll.append(held_out[i])
+            losses = [step[i] for step in finite]
+            if not all(losses):
+                progress.diverged_at = done - len(losses) + losses.index(False)
+            elif totals[i] < progress.best_nll:
+                progress.best_nll, progress.best_step = totals[i], done
+                self._best.copy_replica(r, self._adam.parameters, i)
+
+    def _dismiss(self, done: int) -> None:
+        """Take the replicas that are finished out of the stack."""
+        stay = [
+            i
+            for i, r in enumerate(self._active)
+            if self._progress[r].diverged_at is None
+            and done - self._progress[r].best_step < self._options.patience
+        ]
+        if len(stay) == len(self._active):
+            return
+        self._active = [self._active[i] for i in stay]
+        if not stay:
+            return
+        self._adam = self._adam.of_replicas(stay)
+        self._held_out = [(x[stay], given[stay]) for x, given in self._held_out]
+        for batches in self._batches:
+            batches.keep(stay)
+        self._build()

@@ -32,8 +32,8 @@ import numpy as np
 from hydra.utils import instantiate
 
 from experiments.configuration import cell_from_config, compose_config, config_names
-from experiments.protocol import Protocol, draw_repetition, method_seed
-from krda import KRDA
+from experiments.figures.fits import fit_repetition
+from experiments.protocol import method_seed
 from krda.diagnostics import column_distances, energy_distance
 
 FIELDS = (
@@ -89,13 +89,10 @@ def check(dataset: str, task_name: str) -> dict[str, str]:
         By FIELDS, as text.
     """
     cell = cell_from_config(compose_config((f"dataset={dataset}", "method=krda")), task_name)
-    task = cell.load()
-    data = draw_repetition(task, 0, Protocol())
-    model = cell.make_method(method_seed(task, "krda", 0))
-    assert isinstance(model, KRDA)
-    carried = model.fit(data.Xs, data.ys, data.Xt).transform(data.Xs)
+    model, data = fit_repetition(cell)
+    carried = model.transform(data.Xs)
     before, after = (column_distances(X, data.Xt) for X in (data.Xs, carried))
-    same = same_distribution(data.Xt, len(data.Xs), 10, method_seed(task, "halves", 0))
+    same = same_distribution(data.Xt, len(data.Xs), 10, method_seed(cell.load(), "halves", 0))
     numbers = {
         "ks_mean_before": before.kolmogorov_smirnov.mean(),
         "ks_mean_after": after.kolmogorov_smirnov.mean(),

@@ -7,6 +7,9 @@ is computed once and stored as CSV beside it; drawing reads the CSV.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 from experiments.figures import (
@@ -25,18 +28,23 @@ from experiments.figures.moons import moons_figure
 from experiments.figures.request import Request
 from experiments.plan import TablePlan
 from experiments.records import RecordStore
+from experiments.render import ReadOnce
 
 __all__ = ["FIGURES", "Request", "learning_curve_cells", "moons_figure", "render_figures"]
 
+MOST_WORKERS = 4
+"""Each loads the drawing library anew, which takes about as long as drawing three figures."""
+
 FIGURES: dict[str, Callable[[Request], list[Path]]] = {
+    # The one that takes longest goes first, so that several processes end together.
+    "marginals": marginals.render,
+    "accuracy": accuracy.render,
+    "differences": differences.render,
+    "runtime": runtime.render,
     "gaussians": gaussians.render,
     "moons": moons.render,
     "components": components.render,
     "learning_curve": learning_curve.render,
-    "accuracy": accuracy.render,
-    "differences": differences.render,
-    "runtime": runtime.render,
-    "marginals": marginals.render,
     "training": training.render,
 }
 """Name of a kind of figure to the function that makes the files of it that are asked for."""
@@ -49,6 +57,7 @@ def render_figures(
     compute: bool,
     tables: Sequence[TablePlan],
     tell: Callable[[str], None] = print,
+    n_workers: int = 1,
 ) -> list[Path]:
     """Make all figures that belong to some tables.
 
@@ -65,11 +74,42 @@ def render_figures(
         Those of synthetic data bring the figures without a table with them.
     tell : callable
         Takes a line about each figure that is left out for want of data.
+    n_workers : int
+        Processes that draw at once, four at most. What is computed is computed one after the other
+        in this process.
 
     Returns
     -------
     paths : list of Path
         The files written; the same records and rows give the same bytes.
     """
-    request = Request(store, directory, compute, tables, tell)
-    return [path for make in FIGURES.values() for path in make(request)]
+    if compute or n_workers == 1:
+        request = Request(store, directory, compute, tables, tell)
+        return [path for make in FIGURES.values() for path in make(request)]
+    with ProcessPoolExecutor(
+        min(n_workers, MOST_WORKERS),
+        # A forked child could inherit a lock that another thread holds.
+        mp_context=get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(store.root, directory, tuple(tables)),
+    ) as pool:
+        paths = []
+        for made, told in pool.map(_make_in_worker, FIGURES):
+            for line in told:
+                tell(line)
+            paths += made
+        return paths
+
+
+_worker_request: Request | None = None
+
+
+def _start_worker(records: Path, directory: Path, tables: tuple[TablePlan, ...]) -> None:
+    global _worker_request
+    _worker_request = Request(ReadOnce(records), directory, compute=False, tables=tables)
+
+
+def _make_in_worker(name: str) -> tuple[list[Path], list[str]]:
+    assert _worker_request is not None
+    told: list[str] = []
+    return FIGURES[name](replace(_worker_request, tell=told.append)), told

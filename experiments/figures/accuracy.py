@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,11 @@ from experiments.figures.style import (
     footnote,
     new_figure,
     percent_limits,
-    save_figure,
 )
 from experiments.figures.values import (
     CellValue,
-    cell_values,
+    draw_recorded,
     gaps,
-    nothing_done,
     task_name,
     title_of,
 )
@@ -194,10 +193,6 @@ def render(request: Request) -> list[Path]:
     """
     paths = []
     for table in request.tables:
-        values = cell_values(table.cells, request.store)
-        if nothing_done(values.values()):
-            request.tell(f"figure accuracy_{table.name}: left out, no records are stored")
-            continue
-        figure = draw(table, values, published_values(table))
-        paths += save_figure(figure, request.directory / f"accuracy_{table.name}")
+        figure = partial(draw, table, theirs=published_values(table))
+        paths += draw_recorded(request, f"accuracy_{table.name}", table.cells, figure)
     return paths

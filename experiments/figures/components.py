@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.figures.clouds import KINDS, draw_cloud, draw_mappings, label_axes, spread
+from experiments.figures.clouds import draw_mappings, spread
 from experiments.figures.request import Request
 from experiments.figures.rows import TransportRows
-from experiments.figures.series import mark_missing, render_series
-from experiments.figures.style import MAPPING, PAGE_WIDTH, figure_legend, new_figure
+from experiments.figures.series import draw_panels, render_series
+from experiments.figures.style import MAPPING
 
 NAME = "moons_components"
 COMPONENTS = (2, 3, 5)
-_MARKERS = {"source": "o", "target": "^", "transported source": "x"}
-# Transported rows lie on the target and must not hide it.
-_SIZES = {"source": 5, "target": 9, "transported source": 4}
 
 
 def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 8) -> Any:
@@ -33,32 +31,26 @@ def draw(rows: Mapping[str, TransportRows | None], n_mappings: int = 8) -> Any:
     -------
     figure : matplotlib.figure.Figure
     """
-    with new_figure(PAGE_WIDTH, 3.05) as figure:
-        axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
-        for axis, (components, found) in zip(axes, rows.items(), strict=True):
-            axis.set_title(f"{components} components")
-            axis.set_aspect("equal")
-            if found is None:
-                mark_missing(axis)
-                continue
-            for kind in KINDS:
-                draw_cloud(axis, found, kind, _MARKERS[kind], size=_SIZES[kind])
-            chosen = spread(found.source, n_mappings)
-            draw_mappings(axis, found, chosen)
-            for number, i in enumerate(chosen, start=1):
-                for x, y in (found.source[i], found.transported[i]):
-                    axis.text(
-                        x, y, str(number), fontsize=5.5, ha="center", va="center",
-                        bbox={"boxstyle": "circle,pad=0.15", "fc": "white", "ec": MAPPING,
-                              "lw": 0.6},
-                    )  # fmt: skip
-        label_axes(axes)
-        figure_legend(figure, axes, 4)
-        figure.suptitle(
-            "KRDA on moons, target rotated by 40°\n"
-            "The numbers follow the same source rows through all panels"
-        )
-        return figure
+    return draw_panels(
+        rows,
+        3.05,
+        {components: f"{components} components" for components in rows},
+        "KRDA on moons, target rotated by 40°\n"
+        "The numbers follow the same source rows through all panels",
+        {"source": 5, "target": 9, "transported source": 4},
+        partial(_draw_numbered, n_mappings=n_mappings),
+    )
+
+
+def _draw_numbered(axis: Any, rows: TransportRows, n_mappings: int) -> None:
+    chosen = spread(rows.source, n_mappings)
+    draw_mappings(axis, rows, chosen)
+    for number, i in enumerate(chosen, start=1):
+        for x, y in (rows.source[i], rows.transported[i]):
+            axis.text(
+                x, y, str(number), fontsize=5.5, ha="center", va="center",
+                bbox={"boxstyle": "circle,pad=0.15", "fc": "white", "ec": MAPPING, "lw": 0.6},
+            )  # fmt: skip
 
 
 def render(request: Request) -> list[Path]:

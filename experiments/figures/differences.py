@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from experiments.figures.accuracy import notes, published_values
 from experiments.figures.request import Request
-from experiments.figures.style import PAGE_WIDTH, footnote, new_figure, save_figure
-from experiments.figures.values import CellValue, cell_values, task_name, title_of
+from experiments.figures.style import PAGE_WIDTH, footnote, new_figure
+from experiments.figures.values import CellValue, draw_recorded, task_name, title_of
 from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.published import PublishedCell
 from experiments.published.anomalies import anomalies
@@ -48,10 +49,10 @@ def draw(
         suspect = False
         for row, task in enumerate(table.tasks):
             for column, method in enumerate(methods):
-                value, there = values[task, method], theirs.get((task, method))
+                there = theirs.get((task, method))
                 if there is None:
                     text = "–"
-                elif value.interval is None:
+                elif (value := values[task, method]).interval is None:
                     text = value.gap or "missing"
                 else:
                     differences[row, column] = value.interval.mean - there.mean
@@ -120,12 +121,9 @@ def render(request: Request) -> list[Path]:
     """
     paths = []
     for table in request.tables:
-        values, theirs = cell_values(table.cells, request.store), published_values(table)
-        if not any(values[key].interval is not None for key in values if key in theirs):
-            request.tell(
-                f"figure differences_{table.name}: left out, no records with published values"
-            )
-            continue
-        figure = draw(table, values, theirs)
-        paths += save_figure(figure, request.directory / f"differences_{table.name}")
+        theirs = published_values(table)
+        cells = {key: cell for key, cell in table.cells.items() if key in theirs}
+        figure = partial(draw, table, theirs=theirs)
+        name = f"differences_{table.name}"
+        paths += draw_recorded(request, name, cells, figure, "records with published values")
     return paths

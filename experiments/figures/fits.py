@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hydra.utils import instantiate
 
 from experiments.cells import Cell
 from experiments.datasets.base import Task
-from experiments.protocol import Protocol, Repetition, draw_repetition, method_seed
 from experiments.records import sha256_of
-from krda.estimator import KRDA
+
+# Drawing what is stored does without the libraries that a fit needs, which take long to load.
+if TYPE_CHECKING:
+    from experiments.protocol import Protocol, Repetition
+    from krda.estimator import KRDA
 
 
 def stored_identity(cell: Cell, version: int) -> str:
@@ -45,6 +50,9 @@ def unfitted_krda(cell: Cell, task: Task) -> KRDA:
     ValueError
         The cell's method is another one.
     """
+    from experiments.protocol import method_seed
+    from krda.estimator import KRDA
+
     model = cell.make_method(method_seed(task, cell.method, 0))
     if not isinstance(model, KRDA):
         raise ValueError(f"The figure shows a transport; {cell.method} is not KRDA.")
@@ -69,6 +77,8 @@ def fit_repetition(cell: Cell) -> tuple[KRDA, Repetition]:
     ValueError
         The cell's method is another one.
     """
+    from experiments.protocol import draw_repetition
+
     task = cell.load()
     protocol: Protocol = instantiate(cell.config["protocol"])
     data = draw_repetition(task, 0, protocol)

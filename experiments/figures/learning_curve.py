@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiments.cells import Cell
 from experiments.configuration import config_names
-from experiments.curves import CurvePlan, load_curve
+from experiments.curves import CurvePlan, curves_of, load_curve
 from experiments.figures.request import Request
 from experiments.figures.style import (
     PAGE_WIDTH,
@@ -18,9 +19,8 @@ from experiments.figures.style import (
     method_style,
     new_figure,
     percent_limits,
-    save_figure,
 )
-from experiments.figures.values import CellValue, cell_values, gaps, nothing_done
+from experiments.figures.values import CellValue, draw_recorded, gaps
 from experiments.plan import METHOD_LABELS
 
 
@@ -110,13 +110,7 @@ def render(request: Request) -> list[Path]:
     paths : list of Path
     """
     paths = []
-    for name in config_names("curve"):
-        plan = load_curve(name, request.overrides)
-        if not request.shows(plan.dataset):
-            continue
-        values = cell_values(plan.cells, request.store)
-        if nothing_done(values.values()):
-            request.tell(f"figure {plan.name}: left out, no records are stored")
-            continue
-        paths += save_figure(draw(plan, values), request.directory / f"learning_curve_{plan.name}")
+    for plan in curves_of(request.tables):
+        figure = partial(draw, plan)
+        paths += draw_recorded(request, f"learning_curve_{plan.name}", plan.cells, figure)
     return paths

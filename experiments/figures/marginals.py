@@ -60,15 +60,21 @@ def draw_columns(table: TablePlan, found: Mapping[str, Marginals]) -> Any:
     d = len(next(iter(found.values())).source)
     per_row = max(1, 6 // d)  # tasks side by side
     n_rows = -(-len(table.tasks) // per_row)
-    with new_figure(PAGE_WIDTH, 0.95 * n_rows + 0.9) as figure:
-        grid = figure.subplots(n_rows, per_row * d, sharey=True, squeeze=False)
+    height = 0.95 * n_rows + 0.9
+    # All panels are alike, so their places can be written down, which takes no time.
+    with new_figure(PAGE_WIDTH, height, layout=None) as figure:
+        # Panels that share an axis ask each other: by the row, that is a few questions.
+        grid = figure.subplots(n_rows, per_row * d, sharey="row", squeeze=False)
+        _place(figure, n_rows, per_row * d)
         for number, task in enumerate(table.tasks):
             row, first = divmod(number, per_row)
             for column in range(d):
                 axis = grid[row, first * d + column]
                 axis.tick_params(labelsize=5, length=2, pad=1)
                 axis.locator_params(axis="x", nbins=3)
-                axis.set_title(f"{task_name(table, task)}, column {column + 1}", fontsize=6, pad=2)
+                name = f"{task_name(table, task)}, column {column + 1}"
+                # With a place of its own no room is looked for, panel by panel.
+                axis.set_title(name, fontsize=6, pad=2, y=1)
                 if task in found:
                     _distribution_functions(axis, found[task], column)
                 else:
@@ -77,11 +83,26 @@ def draw_columns(table: TablePlan, found: Mapping[str, Marginals]) -> Any:
             row, first = divmod(number, per_row)
             for axis in grid[row, first * d : (first + 1) * d]:
                 axis.remove()
-        figure.supylabel("Share of rows at or below the value", fontsize=8)
+        figure.supylabel("Share of rows at or below the value", fontsize=8, x=0.006)
         title = "Value of the column; KS: largest distance to the target, before → after"
         figure_legend(figure, list(grid.flat), 3, title)
-        figure.suptitle(f"{title_of(table)}: single columns before and after KRDA's transport")
+        figure.suptitle(
+            f"{title_of(table)}: single columns before and after KRDA's transport",
+            y=1 - 0.06 / height,
+        )
         return figure
+
+
+def _place(figure: Any, n_rows: int, n_columns: int) -> None:
+    """Leave room around and between the panels, in inches."""
+    left, right, bottom, top, beside, below = 0.4, 0.05, 0.59, 0.35, 0.12, 0.28
+    width, height = figure.get_size_inches()
+    panel_width = (width - left - right - (n_columns - 1) * beside) / n_columns
+    panel_height = (height - bottom - top - (n_rows - 1) * below) / n_rows
+    figure.subplots_adjust(
+        left / width, bottom / height, 1 - right / width, 1 - top / height,
+        beside / panel_width, below / panel_height,
+    )  # fmt: skip
 
 
 def _distribution_functions(axis: Any, task: Marginals, column: int) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cells import Cell
-from experiments.figures.files import written_whole
+from experiments.figures.files import load_numbers, save_numbers, useless
 from experiments.figures.fits import fit_repetition, stored_identity
-from krda.diagnostics import column_distances
 
 FloatArray = NDArray[np.float64]
 
@@ -70,6 +68,8 @@ def marginals(cell: Cell) -> Marginals:
     ValueError
         The method is another one.
     """
+    from krda.diagnostics import column_distances
+
     model, data = fit_repetition(cell)
     transported = model.transform(data.Xs)
     return Marginals(
@@ -90,16 +90,22 @@ def save_marginals(found: Mapping[str, Marginals], path: Path) -> None:
     found : mapping of task to Marginals
     path : Path
     """
-    with written_whole(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_FIELDS)
-        for task, m in found.items():
-            statistics = {"source": m.before, "transported": m.after}
-            for column in range(len(m.source)):
-                for kind in _KINDS:
-                    ks = f"{statistics[kind][column]:.5g}" if kind in statistics else ""
-                    quantiles = (f"{q:.5g}" for q in getattr(m, kind)[column])
-                    writer.writerow([task, m.identity, column, kind, ks, *quantiles])
+    save_numbers(path, _FIELDS, (line for task, m in found.items() for line in _lines(task, m)))
+
+
+def _lines(task: str, m: Marginals) -> Iterator[tuple[object, ...]]:
+    statistics = {"source": m.before, "transported": m.after}
+    for column in range(len(m.source)):
+        for kind in _KINDS:
+            ks = f"{statistics[kind][column]:.5g}" if kind in statistics else ""
+            yield (
+                task,
+                m.identity,
+                column,
+                kind,
+                ks,
+                *(f"{q:.5g}" for q in getattr(m, kind)[column]),
+            )
 
 
 def load_marginals(path: Path) -> dict[str, Marginals]:
@@ -121,18 +127,12 @@ def load_marginals(path: Path) -> dict[str, Marginals]:
     """
     if not path.is_file():
         return {}
-    with path.open(newline="", encoding="ascii") as file:
-        reader = csv.DictReader(file)
-        rows = list(reader)
     try:
-        if reader.fieldnames != _FIELDS:
-            raise ValueError("other columns")
+        rows, _ = load_numbers(path, _FIELDS, identified=False)
         tasks = dict.fromkeys(row["task"] for row in rows)
         return {task: _task([row for row in rows if row["task"] == task]) for task in tasks}
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"{path} does not hold marginals ({error}); delete it and let them be computed again."
-        ) from error
+    except ValueError as error:
+        raise useless(path, "marginals", error) from error
 
 
 def _task(rows: list[dict[str, str]]) -> Marginals:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from experiments.cells import Cell
 from experiments.datasets.base import unlock
-from experiments.figures.files import written_whole
+from experiments.figures.files import load_numbers, obtain, save_numbers, useless
 from experiments.figures.fits import stored_identity, unfitted_krda
 
 FloatArray = NDArray[np.float64]
@@ -89,13 +88,12 @@ def save_rows(rows: TransportRows, path: Path, identity: str) -> None:
         ("transported", rows.transported, rows.source_labels),
         ("target", rows.target, rows.target_labels),
     )
-    with written_whole(path) as file:
-        file.write(f"# {identity}\n")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_FIELDS)
-        for kind, points, labels in kinds:
-            for (x, y), label in zip(points.tolist(), labels.tolist(), strict=True):
-                writer.writerow([kind, label, f"{x:.7g}", f"{y:.7g}"])
+    lines = (
+        (kind, label, f"{x:.7g}", f"{y:.7g}")
+        for kind, points, labels in kinds
+        for (x, y), label in zip(points.tolist(), labels.tolist(), strict=True)
+    )
+    save_numbers(path, _FIELDS, lines, identity)
 
 
 def load_rows(path: Path) -> tuple[TransportRows, str]:
@@ -115,14 +113,10 @@ def load_rows(path: Path) -> tuple[TransportRows, str]:
     ValueError
         The file was not written by :func:`save_rows`, or was damaged since.
     """
-    with path.open(newline="", encoding="ascii") as file:
-        head = file.readline()
-        reader = csv.DictReader(file)
-        table = list(reader)
-    if not head.startswith("# ") or reader.fieldnames != _FIELDS:
-        raise ValueError(
-            f"{path} does not hold rows of a figure; delete it and let them be computed again."
-        )
+    try:
+        table, identity = load_numbers(path, _FIELDS)
+    except ValueError as error:
+        raise useless(path, "rows of a figure", error) from error
 
     def points(kind: str) -> FloatArray:
         return np.array([[float(r["x"]), float(r["y"])] for r in table if r["kind"] == kind])
@@ -142,7 +136,7 @@ def load_rows(path: Path) -> tuple[TransportRows, str]:
             f"{path}: {len(rows.source)} source and {len(rows.transported)} transported rows; "
             "delete it and let them be computed again."
         )
-    return rows, head[2:].strip()
+    return rows, identity
 
 
 def obtain_rows(cell: Cell, path: Path, *, compute: bool) -> TransportRows | None:
@@ -162,12 +156,10 @@ def obtain_rows(cell: Cell, path: Path, *, compute: bool) -> TransportRows | Non
     rows : TransportRows or None
         None where nothing is stored and nothing was to be computed.
     """
-    if compute:
-        identity = rows_identity(cell)
-        try:
-            current = load_rows(path)[1] == identity
-        except (OSError, ValueError, KeyError):
-            current = False
-        if not current:
-            save_rows(transport_rows(cell), path, identity)
-    return load_rows(path)[0] if path.is_file() else None
+    return obtain(
+        path,
+        load_rows,
+        lambda: rows_identity(cell),
+        lambda identity: save_rows(transport_rows(cell), path, identity),
+        compute=compute,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -17,13 +18,11 @@ from experiments.figures.style import (
     figure_legend,
     footnote,
     new_figure,
-    save_figure,
 )
 from experiments.figures.values import (
     CellValue,
-    cell_values,
+    draw_recorded,
     gaps,
-    nothing_done,
     task_name,
     title_of,
 )
@@ -201,9 +200,6 @@ def render(request: Request) -> list[Path]:
     """
     paths = []
     for table in request.tables:
-        values = cell_values(table.cells, request.store)
-        if nothing_done(values.values()):
-            request.tell(f"figure runtime_{table.name}: left out, no records are stored")
-            continue
-        paths += save_figure(draw(table, values), request.directory / f"runtime_{table.name}")
+        figure = partial(draw, table)
+        paths += draw_recorded(request, f"runtime_{table.name}", table.cells, figure)
     return paths

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.cells import Cell
+from experiments.figures.clouds import KINDS, draw_cloud, label_axes
 from experiments.figures.request import Request
 from experiments.figures.rows import TransportRows, obtain_rows
-from experiments.figures.style import save_figure
+from experiments.figures.style import PAGE_WIDTH, figure_legend, new_figure, save_figure
+
+_MARKERS = {"source": "o", "target": "^", "transported source": "x"}
 
 
 def render_series(
@@ -44,6 +47,50 @@ def render_series(
         request.tell(f"figure {name}: left out")
         return []
     return save_figure(draw(rows), request.directory / name)
+
+
+def draw_panels(
+    rows: Mapping[str, TransportRows | None],
+    height: float,
+    names: Mapping[str, str],
+    title: str,
+    sizes: Mapping[str, float],
+    draw_ways: Callable[[Any, TransportRows], None],
+) -> Any:
+    """Draw a row of panels with source, target, transported rows and the ways of some.
+
+    Parameters
+    ----------
+    rows : mapping of panel to TransportRows or None
+    height : float
+        Of the figure, inches.
+    names : mapping of panel to str
+        Titles of the panels.
+    title : str
+    sizes : mapping of kind to float
+        Area of a marker in square points. Transported rows lie on the target and must not hide it.
+    draw_ways : callable
+        Draws into a panel the way of some rows through the transport.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    """
+    with new_figure(PAGE_WIDTH, height) as figure:
+        axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
+        for axis, (panel, found) in zip(axes, rows.items(), strict=True):
+            axis.set_title(names[panel])
+            axis.set_aspect("equal")
+            if found is None:
+                mark_missing(axis)
+                continue
+            for kind in KINDS:
+                draw_cloud(axis, found, kind, _MARKERS[kind], size=sizes[kind])
+            draw_ways(axis, found)
+        label_axes(axes)
+        figure_legend(figure, axes, 4)
+        figure.suptitle(title)
+        return figure
 
 
 def mark_missing(axis: Any) -> None:

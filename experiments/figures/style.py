@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 # The paper's source blue, target green, transported orange, mappings red.
 SOURCE, TARGET, TRANSPORTED, MAPPING = "#0072B2", "#009E73", "#E69F00", "#D55E00"
@@ -89,13 +89,17 @@ def _settings() -> Iterator[None]:
 
 
 @contextmanager
-def new_figure(width: float, height: float) -> Iterator[Any]:
+def new_figure(
+    width: float, height: float, layout: Literal["constrained"] | None = "constrained"
+) -> Iterator[Any]:
     """Make an empty figure, in the style of all figures while it is being drawn.
 
     Parameters
     ----------
     width, height : float
         Inches.
+    layout : {"constrained"} or None
+        What finds room for everything; None where the caller does.
 
     Yields
     ------
@@ -106,7 +110,7 @@ def new_figure(width: float, height: float) -> Iterator[Any]:
     from matplotlib.figure import Figure
 
     with _settings():
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=layout)
         FigureCanvasAgg(figure)
         yield figure
 
@@ -127,10 +131,19 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     png, pdf = path.with_name(f"{path.name}.png"), path.with_name(f"{path.name}.pdf")
     with _settings():
+        _settle(figure)
         area = _saved_area(figure)
         figure.savefig(png, dpi=200, metadata={"Software": None}, bbox_inches=area)
         figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=area)
     return [png, pdf]
+
+
+def _settle(figure: Any) -> None:
+    """Lay the figure out for good: one layout serves both files, and no file asks for another."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def figure_legend(figure: Any, axes: Sequence[Any], n_columns: int, title: str = "") -> None:
@@ -193,10 +206,7 @@ def _saved_area(figure: Any) -> Any:
     notes = [text for text in figure.texts if text.get_gid() == _NOTE]
     if not notes:
         return Bbox.from_extents(0, 0, width, height)
-    # A legend stands at the lower edge of what is saved. Fix it where it is without the strip, for
-    # which the layout must be settled and stay.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    # A legend stands at the lower edge of what is saved. Fix it where it is without the strip.
     for legend in figure.legends:
         legend.set_bbox_to_anchor((0, 0, 1, 1), transform=figure.transFigure)
     lowest = min(text.get_position()[1] for text in notes)

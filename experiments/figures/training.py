@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cells import Cell
-from experiments.figures.files import written_whole
+from experiments.figures.files import load_numbers, obtain, save_numbers, useless
 from experiments.figures.fits import fit_repetition, stored_identity
 from experiments.figures.request import Request
 from experiments.figures.style import (
@@ -23,6 +22,7 @@ from experiments.figures.style import (
     new_figure,
     save_figure,
 )
+from experiments.plan import TablePlan
 
 FloatArray = NDArray[np.float64]
 
@@ -82,12 +82,11 @@ def training_curves(cell: Cell) -> Curves:
 
 def save_curves(curves: Curves, path: Path, identity: str) -> None:
     """Write curves as CSV; their identity stands in the first line."""
-    with written_whole(path) as file:
-        file.write(f"# {identity}\n")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_FIELDS)
-        for step, row in zip(curves.steps.tolist(), curves.nll.tolist(), strict=True):
-            writer.writerow([step, *(f"{v:.5g}" for v in row), int(step == curves.kept)])
+    lines = (
+        (step, *(f"{v:.5g}" for v in row), int(step == curves.kept))
+        for step, row in zip(curves.steps.tolist(), curves.nll.tolist(), strict=True)
+    )
+    save_numbers(path, _FIELDS, lines, identity)
 
 
 def load_curves(path: Path) -> tuple[Curves, str]:
@@ -107,17 +106,44 @@ def load_curves(path: Path) -> tuple[Curves, str]:
     ValueError
         The file was not written by :func:`save_curves`, or was damaged since.
     """
-    with path.open(newline="", encoding="ascii") as file:
-        head = file.readline()
-        reader = csv.reader(file)
-        names, table = next(reader, None), list(reader)
-    if not head.startswith("# ") or names != _FIELDS or sum(r[-1] == "1" for r in table) != 1:
-        raise ValueError(
-            f"{path} does not hold training curves; delete it and let them be computed again."
-        )
-    numbers = np.array([[float(value) for value in row] for row in table])
+    try:
+        table, identity = load_numbers(path, _FIELDS)
+        if sum(row["kept"] == "1" for row in table) != 1:
+            raise ValueError("not one step is kept")
+    except ValueError as error:
+        raise useless(path, "training curves", error) from error
+    numbers = np.array([[float(row[name]) for name in _FIELDS] for row in table])
     kept = int(numbers[numbers[:, -1] == 1, 0][0])
-    return Curves(numbers[:, 0], numbers[:, 1:5], kept), head[2:].strip()
+    return Curves(numbers[:, 0], numbers[:, 1:5], kept), identity
+
+
+def obtain_curves(request: Request, table: TablePlan, task: str, path: Path) -> Curves | None:
+    """Read the curves of a table's task, after computing and storing them where need be.
+
+    Parameters
+    ----------
+    request : Request
+    table : TablePlan
+    task : str
+    path : Path
+        Where they are stored.
+
+    Returns
+    -------
+    curves : Curves or None
+        None where nothing is stored and nothing was to be computed.
+    """
+
+    def cell() -> Cell:
+        return request.cell(f"dataset={table.dataset}", f"dataset.task={task}", "method=krda")
+
+    return obtain(
+        path,
+        load_curves,
+        lambda: curves_identity(cell()),
+        lambda identity: save_curves(training_curves(cell()), path, identity),
+        compute=request.compute,
+    )
 
 
 def draw(curves: Curves, *, title: str) -> Any:
@@ -168,19 +194,10 @@ def render(request: Request) -> list[Path]:
         if task is None:
             continue
         name = f"training_{table.name}"
-        stored = request.directory / f"{name}.csv"
-        if request.compute:
-            cell = request.cell(f"dataset={table.dataset}", f"dataset.task={task}", "method=krda")
-            identity = curves_identity(cell)
-            try:
-                current = load_curves(stored)[1] == identity
-            except (OSError, ValueError):
-                current = False
-            if not current:
-                save_curves(training_curves(cell), stored, identity)
-        if not stored.is_file():
+        curves = obtain_curves(request, table, task, request.directory / f"{name}.csv")
+        if curves is None:
             request.tell(f"figure {name}: left out, no curves are stored")
             continue
         title = f"{table.title}, {table.task_label.format(task)}: training of the density"
-        paths += save_figure(draw(load_curves(stored)[0], title=title), request.directory / name)
+        paths += save_figure(draw(curves, title=title), request.directory / name)
     return paths

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from experiments.cells import Cell
+from experiments.figures.request import Request
+from experiments.figures.style import save_figure
 from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.records import RecordStore
 from experiments.render import stored
@@ -81,9 +84,36 @@ def cell_values(cells: Mapping[Any, Cell], store: RecordStore) -> dict[Any, Cell
     return {key: cell_value(cell, store) for key, cell in cells.items()}
 
 
-def nothing_done(values: Iterable[CellValue]) -> bool:
-    """Whether no cell has a value to show."""
-    return all(value.interval is None for value in values)
+def draw_recorded(
+    request: Request,
+    name: str,
+    cells: Mapping[Any, Cell],
+    draw: Callable[[dict[Any, CellValue]], Any],
+    records: str = "records",
+) -> list[Path]:
+    """Draw a figure from the records of some cells; where none has a value, say so instead.
+
+    Parameters
+    ----------
+    request : Request
+    name : str
+        Of the figure's files.
+    cells : mapping of key to Cell
+    draw : callable
+        From what is shown of each cell, by the same keys, to a figure.
+    records : str
+        What is looked for, in words.
+
+    Returns
+    -------
+    paths : list of Path
+        Empty where there is nothing to draw.
+    """
+    values = cell_values(cells, request.store)
+    if all(value.interval is None for value in values.values()):
+        request.tell(f"figure {name}: left out, no {records} are stored")
+        return []
+    return save_figure(draw(values), request.directory / name)
 
 
 def gaps(

@@ -16,11 +16,11 @@ from experiments.paper_claims import CheckedClaim, Claim, our_verdict, told_once
 from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.published.anomalies import Anomaly, anomalies
 from experiments.records import RecordStore
-from experiments.render import SECONDS, Provenance, lookup_of, provenance
+from experiments.render import SECONDS, Provenance, provenance
 from experiments.report.headline import Headline, headline_of
 from experiments.report.pictures import Picture, dataset_pictures, transport_pictures
 from experiments.report.rows import RowView, row_views, sort_value
-from experiments.summary import DatasetSummary, Summary, summarise
+from experiments.summary import DatasetSummary, Summary
 from experiments.tables import wording
 from experiments.tables.model import Table
 
@@ -92,13 +92,17 @@ class DatasetView:
     pictures: tuple[Picture, ...]
 
 
-def render_report(tables: Sequence[TablePlan], store: RecordStore, results: Path) -> Path:
+def render_report(
+    tables: Sequence[TablePlan], summary: Summary, store: RecordStore, results: Path
+) -> Path:
     """Write ``report.html``: one page with everything, which needs no other file and no network.
 
     Parameters
     ----------
     tables : sequence of TablePlan
         All of them.
+    summary : Summary
+        Of these tables.
     store : RecordStore
     results : Path
         Its ``figures`` are read, and the page is written to it.
@@ -109,7 +113,6 @@ def render_report(tables: Sequence[TablePlan], store: RecordStore, results: Path
         The same records and figures give the same bytes. A figure that is not there, and a cell
         without a record, is told in its place.
     """
-    summary = summarise(tables, lambda plan: lookup_of(plan, store))
     origin = provenance(tables, store)
     figures = results / "figures"
     views = [

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from experiments.configuration import config_names
-from experiments.curves import load_curve
+from experiments.curves import curves_of
 from experiments.figures.training import TASKS
 from experiments.plan import TablePlan
 from experiments.summary import DatasetSummary
@@ -166,16 +165,14 @@ def transport_pictures(plans: Sequence[TablePlan], directory: Path) -> tuple[Pic
                 "One panel for each pair of mixtures: source, target and carried rows.",
             ),
         ]
-    for name in config_names("curve"):
-        curve = load_curve(name)
-        if curve.dataset in datasets:
-            wanted.append(
-                (
-                    f"learning_curve_{name}",
-                    f"{curve.title}: mean accuracy with its 95 % band.",
-                    "Lines of accuracy against the number of training rows, one a method.",
-                )
+    for curve in curves_of(plans):
+        wanted.append(
+            (
+                f"learning_curve_{curve.name}",
+                f"{curve.title}: mean accuracy with its 95 % band.",
+                "Lines of accuracy against the number of training rows, one a method.",
             )
+        )
     return tuple(load(directory, *item) for item in wanted)
 
 
@@ -208,6 +205,6 @@ def load(directory: Path, name: str, caption: str, alt: str) -> Picture:
     # Few colours fill a diagram: a palette takes a fraction of the bytes.
     image = image.quantize(_COLOURS, dither=Image.Dither.NONE)
     buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
+    image.save(buffer, "PNG")
     text = base64.b64encode(buffer.getvalue()).decode("ascii")
     return Picture(name, caption, alt, f"data:image/png;base64,{text}", *image.size)

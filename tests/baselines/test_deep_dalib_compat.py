@@ -1,4 +1,4 @@
-"""dalib's losses are what the formulas say, and the fast parts equal dalib's own."""
+"""dalib's losses are what the formulas say, and the losses of many models equal dalib's own."""
 
 import importlib.util
 import subprocess
@@ -9,27 +9,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
-# dalib is in memory by now, so that these imports load nothing more.
-from dalib.adaptation.dan import MultipleKernelMaximumMeanDiscrepancy, _update_index_matrix
-from dalib.adaptation.jan import JointMultipleKernelMaximumMeanDiscrepancy
-from dalib.modules.kernels import GaussianKernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
 from baselines import dalib_compat
+from baselines.adversarial import (
+    ConditionalDomainAdversary,
+    DomainAdversary,
+    reversal_coefficient,
+)
 from baselines.dalib_compat import (
-    Discriminator,
-    GaussianKernels,
+    DomainDiscriminator,
+    GaussianKernel,
     GradientReversal,
-    JointMeanDiscrepancy,
-    MeanDiscrepancy,
+    JointMultipleKernelMaximumMeanDiscrepancy,
+    MultipleKernelMaximumMeanDiscrepancy,
     conditional_domain_adversarial_loss,
     domain_adversarial_loss,
     index_matrix,
-    squared_distances,
 )
+from baselines.discrepancy import Discrepancy, GaussianKernels, squared_distances
+from baselines.networks import build
+
+# dalib is in memory by now, so that this import loads nothing more.
+from dalib.adaptation.dan import _update_index_matrix  # isort: skip
 
 ROOT = Path(__file__).parents[2]
 FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)
@@ -135,121 +139,208 @@ def test_cdan_sends_no_gradient_through_the_predictions():
     assert f_s.grad.abs().sum() > 0
 
 
-def test_reversal_follows_dalibs_schedule_step_by_step():
-    layer = GradientReversal(warmup_steps=50)
-    seen = []
-    for _ in range(120):
-        x = torch.ones(3, requires_grad=True)
-        layer(x).sum().backward()
-        seen.append(-x.grad[0].item())
-    expected = [2 / (1 + np.exp(-i / 50)) - 1 for i in range(120)]
-    np.testing.assert_allclose(seen, expected, atol=1e-6)
-    assert seen[0] == 0
-
-
-def test_default_reversal_is_at_less_than_half_after_its_warm_up():
-    layer = GradientReversal()
-    layer.iter_num = 1000
-    assert layer.coefficient == pytest.approx(0.46212, abs=1e-5)
+def test_reversal_follows_dalibs_schedule_step_by_step(monkeypatch):
+    monkeypatch.setattr(np, "float", float, raising=False)
+    original = dalib_compat.WarmStartGradientReverseLayer(max_iters=50, auto_step=True)
+    ours = GradientReversal(warmup_steps=50)
+    for step in range(120):
+        expected = 2 / (1 + np.exp(-step / 50)) - 1
+        assert reversal_coefficient(step, 50) == pytest.approx(expected, abs=1e-12)
+        for layer in (ours, original):
+            x = torch.ones(3, requires_grad=True)
+            layer(x).sum().backward()
+            assert -x.grad[0].item() == pytest.approx(expected, abs=1e-6)
+    assert reversal_coefficient(0, 50) == 0
+    assert reversal_coefficient(1000, 1000) == pytest.approx(0.46212, abs=1e-5)
 
 
 @pytest.mark.parametrize("linear", [True, False])
 @pytest.mark.parametrize("n", [2, 3, 8, 33])
 def test_index_matrix_equals_dalibs(n, linear):
-    torch.testing.assert_close(index_matrix(n, linear), _update_index_matrix(n, None, linear))
+    dalibs = _update_index_matrix(n, None, linear)
+    torch.testing.assert_close(index_matrix(n, linear), (dalibs + dalibs.T) / 2)
 
 
-@pytest.mark.parametrize("linear", [True, False])
-@pytest.mark.parametrize("n", [3, 6])
-def test_dan_loss_is_the_mean_discrepancy(n, linear):
-    z_s, z_t = draw(n, 4, seed=1), draw(n, 4, seed=2, shift=0.7)
-    value = MeanDiscrepancy(FACTORS, linear)(z_s, z_t).item()
-    z = torch.cat([z_s, z_t]).detach().numpy().astype(float)
-    assert value == pytest.approx(mmd_of_kernel(kernel_sum(z, FACTORS), n, linear), rel=1e-4)
+def stacks_of_two_domains(n, d, n_classes=3, shift=0.0, n_models=3):
+    """Features and logits of models whose scales differ."""
+    features = [
+        torch.cat([draw(n, d, seed=m), draw(n, d, seed=m + 50) + 0.5]) * 2.0**m + shift
+        for m in range(n_models)
+    ]
+    logits = [2 * draw(2 * n, n_classes, seed=m + 100) for m in range(n_models)]
+    return torch.stack(features).detach(), torch.stack(logits).detach()
 
 
-@pytest.mark.parametrize("linear", [True, False])
-def test_jan_loss_is_the_joint_mean_discrepancy(linear):
-    n = 5
-    z_s, z_t = draw(n, 4, seed=1), draw(n, 4, seed=2, shift=0.7)
-    p_s, p_t = (torch.softmax(draw(n, 3, seed=seed), dim=1) for seed in (4, 5))
-    loss = JointMeanDiscrepancy((GaussianKernels(FACTORS), GaussianKernels(sigma=0.92)), linear)
-    value = loss((z_s, p_s), (z_t, p_t)).item()
-    z = torch.cat([z_s, z_t]).detach().numpy().astype(float)
-    p = torch.cat([p_s, p_t]).detach().numpy().astype(float)
-    d = ((p[:, None] - p[None]) ** 2).sum(axis=2)
-    kernel = kernel_sum(z, FACTORS) * np.exp(-d / (2 * 0.92**2))
-    assert value == pytest.approx(mmd_of_kernel(kernel, n, linear), rel=1e-4)
+def check_against(theirs, ours, features, logits, weight, tolerance):
+    """Compare value and gradients of each model with those of a loss of one model."""
+    for model, (own_f, own_g) in enumerate(zip(features, logits, strict=True)):
+        f, g = own_f.clone().requires_grad_(), own_g.clone().requires_grad_()
+        f_s, f_t = f.chunk(2)
+        g_s, g_t = g.chunk(2)
+        value = theirs(model, f_s, g_s, f_t, g_t)
+        (weight * value).backward()
+        torch.testing.assert_close(ours.values[model], value.detach(), **tolerance)
+        torch.testing.assert_close(ours.on_features[model], f.grad, **tolerance)
+        assert (g.grad is None) == (ours.on_logits is None)
+        if g.grad is not None:
+            torch.testing.assert_close(ours.on_logits[model], g.grad, **tolerance)
 
 
 @pytest.mark.parametrize("linear", [True, False])
 @pytest.mark.parametrize(("n", "d", "shift"), [(2, 3, 0.0), (8, 250, 0.3), (9, 5, 100.0)])
-def test_dan_value_and_gradient_equal_dalibs(n, d, shift, linear):
-    results = []
+def test_dan_value_and_gradient_equal_dalibs_and_the_formula(n, d, shift, linear):
+    features, logits = stacks_of_two_domains(n, d, shift=shift)
+    loss = Discrepancy(GaussianKernels(FACTORS), linear)
+    ours = loss.loss(features, logits, 0.7)
     theirs = MultipleKernelMaximumMeanDiscrepancy(
         tuple(GaussianKernel(alpha=factor) for factor in FACTORS), linear=linear
     )
-    for loss in (MeanDiscrepancy(FACTORS, linear), theirs):
-        z_s, z_t = draw(n, d, seed=1, shift=shift), draw(n, d, seed=2, shift=shift + 0.5)
-        value = loss(z_s, z_t)
-        value.backward()
-        results.append((value.detach(), z_s.grad, z_t.grad))
-    for ours, dalibs in zip(*results, strict=True):
-        torch.testing.assert_close(ours, dalibs, rtol=1e-4, atol=1e-6)
+    tolerance = {"rtol": 1e-4, "atol": 1e-6}
+    check_against(
+        lambda _, f_s, g_s, f_t, g_t: theirs(f_s, f_t), ours, features, logits, 0.7, tolerance
+    )
+    if n > 2:
+        for value, own in zip(ours.values, features, strict=True):
+            kernel = kernel_sum(own.numpy().astype(float), FACTORS)
+            expected = mmd_of_kernel(kernel, n, linear)
+            assert value.item() == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("linear", [True, False])
-def test_jan_value_and_gradient_equal_dalibs(linear):
-    results = []
-    ours = JointMeanDiscrepancy((GaussianKernels(FACTORS), GaussianKernels(sigma=0.92)), linear)
-    features = tuple(GaussianKernel(alpha=factor) for factor in FACTORS)
+def test_jan_value_and_gradient_equal_dalibs_and_the_formula(linear):
+    n = 8
+    features, logits = stacks_of_two_domains(n, 30)
+    loss = Discrepancy(GaussianKernels(FACTORS), linear, GaussianKernels(sigma=0.92))
+    ours = loss.loss(features, logits, 0.7)
+    kernels = tuple(GaussianKernel(alpha=factor) for factor in FACTORS)
     softmaxes = (GaussianKernel(sigma=0.92, track_running_stats=False),)
-    theirs = JointMultipleKernelMaximumMeanDiscrepancy((features, softmaxes), linear=linear)
-    for loss in (ours, theirs):
-        z_s, z_t = draw(8, 30, seed=1), draw(8, 30, seed=2, shift=0.5)
-        g_s, g_t = draw(8, 3, seed=4), draw(8, 3, seed=5)
-        value = loss((z_s, torch.softmax(g_s, dim=1)), (z_t, torch.softmax(g_t, dim=1)))
-        value.backward()
-        results.append((value.detach(), z_s.grad, z_t.grad, g_s.grad, g_t.grad))
-    for mine, dalibs in zip(*results, strict=True):
-        torch.testing.assert_close(mine, dalibs, rtol=1e-4, atol=1e-6)
+    theirs = JointMultipleKernelMaximumMeanDiscrepancy((kernels, softmaxes), linear=linear)
+
+    def of_one(_, f_s, g_s, f_t, g_t):
+        return theirs((f_s, torch.softmax(g_s, dim=1)), (f_t, torch.softmax(g_t, dim=1)))
+
+    check_against(of_one, ours, features, logits, 0.7, {"rtol": 1e-4, "atol": 1e-6})
+    for value, f, g in zip(ours.values, features.numpy(), logits.numpy(), strict=True):
+        p = softmax(g.astype(float))
+        d = ((p[:, None] - p[None]) ** 2).sum(axis=2)
+        kernel = kernel_sum(f.astype(float), FACTORS) * np.exp(-d / (2 * 0.92**2))
+        assert value.item() == pytest.approx(mmd_of_kernel(kernel, n, linear), rel=1e-4)
+
+
+def generators():
+    return [torch.Generator().manual_seed(seed) for seed in range(3)]
+
+
+def check_adversary(adversary, n_inputs, loss_of_discriminator, n_steps=4):
+    """Compare several steps, discriminators' gradients included; nothing is updated between."""
+    discriminators = [
+        build(lambda: DomainDiscriminator(n_inputs, 10), generator, torch.device("cpu"))
+        for generator in generators()
+    ]
+    losses = [loss_of_discriminator(discriminator) for discriminator in discriminators]
+    (stack,) = adversary.stacks
+    for step in range(n_steps):
+        n = 7 + step
+        features, logits = stacks_of_two_domains(n, 10)
+        ours = adversary.loss(features, logits, 0.7)
+        for discriminator in discriminators:
+            discriminator.zero_grad()
+        check_against(
+            lambda model, *given: losses[model](*given),
+            ours,
+            features,
+            logits,
+            0.7,
+            {"rtol": 1e-3, "atol": 1e-6},
+        )
+    gradients = stack.parameter.grad
+    for model, discriminator in enumerate(discriminators):
+        theirs = torch.cat([p.grad.flatten() for p in discriminator.parameters()])
+        # The same numbers, but for padding and the order within a weight.
+        torch.testing.assert_close(
+            gradients[model].square().sum(), theirs.square().sum(), rtol=1e-4, atol=0.0
+        )
+        torch.testing.assert_close(gradients[model].sum(), theirs.sum(), rtol=1e-3, atol=1e-4)
+
+
+def test_dann_values_and_gradients_equal_dalibs_step_by_step():
+    adversary = DomainAdversary(10, 10, 5, generators(), torch.device("cpu"))
+
+    def loss(discriminator):
+        theirs = domain_adversarial_loss(discriminator, warmup_steps=5)
+        return lambda f_s, g_s, f_t, g_t: theirs(f_s, f_t)
+
+    check_adversary(adversary, 10, loss)
+
+
+@pytest.mark.parametrize("entropy_conditioning", [False, True])
+def test_cdan_values_and_gradients_equal_dalibs_step_by_step(entropy_conditioning):
+    adversary = ConditionalDomainAdversary(
+        3, 10, 5, entropy_conditioning, generators(), torch.device("cpu")
+    )
+
+    def loss(discriminator):
+        theirs = conditional_domain_adversarial_loss(discriminator, 5, entropy_conditioning)
+        return lambda f_s, g_s, f_t, g_t: theirs(g_s, f_s, g_t, f_t)
+
+    check_adversary(adversary, 30, loss)
+
+
+@pytest.mark.parametrize("z", [-200.0, -90.0, -17.0, 17.0, 90.0, 200.0])
+def test_a_discriminator_that_is_certain_has_the_loss_and_gradient_of_dalib(z):
+    """Where single precision takes its output for 0 or 1."""
+    adversary = DomainAdversary(2, 4, 5, generators(), torch.device("cpu"))
+    (stack,) = adversary.stacks
+    with torch.no_grad():
+        stack._layers[-1].values[0].zero_()
+        stack._layers[-1].values[1].fill_(z)
+    values = adversary.loss(torch.randn(3, 8, 2), torch.zeros(3, 8, 2), 1.0).values
+    logits = torch.full((8, 1), z, requires_grad=True)
+    labels = torch.tensor([1.0] * 4 + [0.0] * 4)[:, None]
+    expected = nn.functional.binary_cross_entropy(torch.sigmoid(logits), labels)
+    expected.backward()
+    torch.testing.assert_close(values, expected.detach().expand(3), rtol=1e-3, atol=1e-6)
+    of_bias = stack._layers[-1].gradients[1].flatten()
+    torch.testing.assert_close(of_bias, logits.grad.sum().expand(3), rtol=1e-3, atol=1e-6)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 12), st.integers(1, 20), st.floats(-50, 50), st.integers(0, 2**31))
 def test_squared_distances_do_not_depend_on_where_the_rows_lie(n, d, shift, seed):
-    rows = draw(n, d, seed=seed).detach()
-    direct = ((rows[:, None] - rows[None]) ** 2).sum(dim=2)
-    moved = squared_distances(rows + shift)
+    rows = draw(2, n, d, seed=seed).detach()
+    direct = ((rows[:, :, None] - rows[:, None]) ** 2).sum(dim=3)
+    moved, centred = squared_distances(rows + shift)
     torch.testing.assert_close(moved, direct, rtol=1e-3, atol=1e-3)
     assert (moved >= 0).all()
+    torch.testing.assert_close(centred, rows - rows.mean(dim=1, keepdim=True), rtol=0, atol=1e-4)
 
 
 def test_rows_on_one_point_have_distance_zero_exactly():
-    rows = draw(1, 250, seed=1).detach().expand(64, 250)
-    assert (squared_distances(rows) == 0).all()
+    rows = draw(2, 1, 250, seed=1).detach().expand(2, 64, 250)
+    assert (squared_distances(rows)[0] == 0).all()
 
 
 def test_a_batch_on_one_point_has_no_discrepancy_as_in_dalib():
-    rows = torch.ones(4, 3)
-    assert MeanDiscrepancy(FACTORS, True)(rows, rows).isnan()
+    rows = torch.ones(1, 8, 3)
+    loss = Discrepancy(GaussianKernels(FACTORS), True)
+    assert loss.loss(rows, rows, 1.0).values.isnan().all()
     theirs = MultipleKernelMaximumMeanDiscrepancy((GaussianKernel(alpha=1.0),), linear=True)
-    assert theirs(rows, rows).isnan()
+    assert theirs(rows[0, :4], rows[0, 4:]).isnan()
 
 
-def test_batches_of_changing_size_find_their_index_matrix():
-    loss = MeanDiscrepancy(FACTORS, False)
-    for n in (4, 3, 4):
-        z_s, z_t = draw(n, 2, seed=1), draw(n, 2, seed=2)
-        z = torch.cat([z_s, z_t]).detach().numpy().astype(float)
-        expected = mmd_of_kernel(kernel_sum(z, FACTORS), n, False)
-        assert loss(z_s, z_t).item() == pytest.approx(expected, rel=1e-4)
-
-
-def test_discriminator_names_itself_where_it_is_not_finite():
-    discriminator = Discriminator(3, 4)
-    with pytest.raises(FloatingPointError, match="discriminator"):
-        discriminator(torch.full((5, 3), torch.inf))
+@pytest.mark.parametrize("conditional", [False, True])
+def test_a_discriminator_without_a_finite_output_has_no_finite_loss(conditional):
+    device = torch.device("cpu")
+    adversary = (
+        ConditionalDomainAdversary(2, 3, 5, True, generators(), device)
+        if conditional
+        else DomainAdversary(3, 4, 5, generators(), device)
+    )
+    features = torch.randn(3, 8, 3)
+    features[1, 2] = torch.inf
+    finite = torch.isfinite(adversary.loss(features, torch.zeros(3, 8, 2), 1.0).values)
+    assert finite.tolist() == [True, False, True]
+    assert "discriminator" in adversary.reason
 
 
 CHECK_IMPORTS = """

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from baselines.adversarial import CDAN, DANN
 from baselines.discrepancy import DAN, JAN
-from baselines.networks import build, epochs_of_batches, mlp
+from baselines.networks import build, cut_batches, epochs_of_rows, mlp
 from baselines.source_hypothesis import SHOT
 
 JOINT = [DANN, CDAN, DAN, JAN]
@@ -108,8 +108,9 @@ def test_without_trade_off_it_is_plain_training_on_the_source(method):
     torch.randint(2**31, (), generator=generator)  # the seed of the transfer loss
     rows, labels = model._to_tensor(Xs, "rows"), torch.as_tensor(ys)
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=False)
-    for batches in epochs_of_batches([50, 40], 16, 6, generator):
-        for source, _ in batches:
+    for order, _ in epochs_of_rows([50, 40], 6, [generator]):
+        for (source,) in cut_batches([(torch.arange(50)[None],)], [order], 16):
+            source = source[0]
             optimizer.zero_grad()
             F.cross_entropy(network(rows[source])[0], labels[source]).backward()
             optimizer.step()

@@ -13,16 +13,19 @@ from hypothesis import strategies as st
 from torch import nn
 
 from baselines.networks import (
+    Check,
     ColumnScaling,
-    WeightNormLinear,
     build,
+    cross_entropy,
     epochs_of_batches,
+    epochs_of_rows,
     find_device,
     mlp,
     require_integer,
     require_number,
     train,
 )
+from baselines.stacked import Stack, WeightNormLinear
 
 CPU = torch.device("cpu")
 
@@ -38,7 +41,9 @@ def generator(seed=0):
     st.integers(1, 4),
 )
 def test_every_epoch_passes_once_over_the_largest_domain(sizes, batch_size, n_epochs):
-    epochs = list(epochs_of_batches(sizes, batch_size, n_epochs, generator()))
+    numbers = [(torch.arange(size)[None],) for size in sizes]
+    stacked = epochs_of_batches(numbers, batch_size, n_epochs, [generator()])
+    epochs = [[[rows[0] for rows in batch] for batch in batches] for batches in stacked]
     assert len(epochs) == n_epochs
     largest = max(range(len(sizes)), key=lambda domain: sizes[domain])
     seen = [[] for _ in sizes]
@@ -61,8 +66,30 @@ def test_every_epoch_passes_once_over_the_largest_domain(sizes, batch_size, n_ep
 
 @pytest.mark.parametrize("size", [33, 65])
 def test_a_last_batch_of_one_row_is_spread_over_the_others(size):
-    (batches,) = epochs_of_batches([size], 32, 1, generator())
-    assert [len(batch[0]) for batch in batches] == {33: [17, 16], 65: [22, 22, 21]}[size]
+    numbers = torch.arange(size)[None]
+    (batches,) = epochs_of_batches([(numbers,)], 32, 1, [generator()])
+    assert [len(batch[0][0]) for batch in batches] == {33: [17, 16], 65: [22, 22, 21]}[size]
+
+
+def test_each_model_draws_its_rows_from_its_own_generator():
+    together = list(epochs_of_rows((7, 4), 3, [generator(0), generator(1)]))
+    for model in range(2):
+        alone = list(epochs_of_rows((7, 4), 3, [generator(model)]))
+        for one, other in zip(together, alone, strict=True):
+            for rows, own in zip(one, other, strict=True):
+                assert torch.equal(rows[model], own[0])
+    assert not torch.equal(together[0][0][0], together[0][0][1])
+
+
+def test_what_belongs_to_a_row_stays_with_it():
+    values = torch.randn(3, 11, 2, generator=generator())
+    labels = values.sum(dim=2)
+    generators = [generator(seed) for seed in range(3)]
+    for batches in epochs_of_batches([(values, labels)], 4, 2, generators):
+        for rows, of_rows in batches:
+            assert torch.equal(rows.sum(dim=2), of_rows)
+        seen = torch.cat([of_rows for _, of_rows in batches], dim=1)
+        assert torch.equal(seen.sort(dim=1).values, labels.sort(dim=1).values)
 
 
 def test_first_weights_have_torchs_own_bounds():
@@ -106,55 +133,94 @@ def test_weight_normalised_layer_starts_as_its_direction_and_follows_its_length(
     pickle.dumps(layer)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_and_its_gradient_are_torchs(smoothing):
+    logits = torch.randn(4, 6, 3, generator=generator()).requires_grad_()
+    labels = torch.randint(3, (4, 6), generator=generator(1))
+    one_hot = nn.functional.one_hot(labels, 3).float()
+    losses, gradient = cross_entropy(logits.detach(), one_hot, smoothing)
+    expected = [
+        nn.functional.cross_entropy(own, of_own, label_smoothing=smoothing)
+        for own, of_own in zip(logits, labels, strict=True)
+    ]
+    torch.stack(expected).sum().backward()
+    torch.testing.assert_close(losses, torch.stack(expected).detach())
+    torch.testing.assert_close(gradient, logits.grad)
+
+
+def one_weight(start=0.0, n_models=1):
+    """Models of one weight each, which a step sees as ``weight`` and ``gradient``."""
+    layers = [nn.Linear(1, 1) for _ in range(n_models)]
+    for layer in layers:
+        nn.init.constant_(layer.weight, start)
+    stack = Stack([[layer] for layer in layers])
+    return stack, stack.parameter.detach()[:, 0], stack.parameter.grad[:, 0]
+
+
+def steps(n_steps, n_epochs):
+    return iter([[(torch.arange(2),)] * n_steps] * n_epochs)
+
+
 def test_training_takes_the_steps_of_adam():
-    """Against Adam written out, on a quadratic whose gradient is known."""
-    target = torch.tensor([[1.0, -2.0]])
-    layer = nn.Linear(2, 1, bias=False)
-    with torch.no_grad():
-        layer.weight.zero_()
-    batches = iter([[(torch.arange(2),)] * 3] * 2)
-    losses = train(
-        [layer],
-        lambda batch: ((layer.weight - target) ** 2).sum(),
-        batches,
-        learning_rate=0.1,
-        what="a quadratic",
-    )
+    """Against Adam written out, on quadratics whose gradient is known."""
+    stack, weight, gradient = one_weight(n_models=2)
+    target = torch.tensor([1.0, -2.0])
+
+    def step(batch):
+        gradient.copy_(2 * (weight - target))
+        return [Check((weight - target) ** 2, "")]
+
+    trained = train([stack], step, steps(3, 2), learning_rate=0.1, what="a quadratic")
     w, m, v, expected = np.zeros(2), np.zeros(2), np.zeros(2), []
     for t in range(1, 7):
-        gradient = 2 * (w - [1, -2])
-        expected.append(((w - [1, -2]) ** 2).sum())
-        m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
+        g = 2 * (w - [1, -2])
+        expected.append((w - [1, -2]) ** 2)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
         w = w - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    np.testing.assert_allclose(layer.weight.detach().numpy()[0], w, rtol=1e-5)
-    np.testing.assert_allclose(losses, expected, rtol=1e-5)
-
-
-def test_parameters_without_gradient_stay():
-    frozen, free = nn.Linear(1, 1), nn.Linear(1, 1)
-    frozen.requires_grad_(False)
-    before = frozen.weight.clone()
-    train(
-        [frozen, free],
-        lambda batch: free(frozen(torch.ones(1, 1))).square().sum(),
-        iter([[(torch.arange(2),)] * 3]),
-        learning_rate=0.1,
-        what="half of it",
-    )
-    assert torch.equal(frozen.weight, before)
+    np.testing.assert_allclose(weight.numpy(), w, rtol=1e-5)
+    np.testing.assert_allclose(trained.losses, expected, rtol=1e-5)
+    assert trained.errors == [None, None]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_loss_that_is_not_finite_names_its_step(bad):
-    layer = nn.Linear(1, 1)
-    step = itertools.count(1)
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_model_that_is_not_finite_is_told_with_its_step_and_reason(bad, which):
+    stack, _, _ = one_weight(n_models=3)
+    count = itertools.count(1)
 
-    def objective(batch):
-        return layer.weight.sum() * (bad if next(step) == 5 else 1.0)
+    def step(batch):
+        values = torch.ones(2, 3)
+        if next(count) >= 5:
+            values[which:, 1] = bad
+        return [Check(values[0], "the output is odd"), Check(values[1], "the loss is {}")]
 
-    epochs = iter([[(torch.arange(2),)] * 3] * 4)
-    with pytest.raises(FloatingPointError, match=r"METHOD diverged in step 5 \(epoch 2\)"):
-        train([layer], objective, epochs, learning_rate=0.1, what="METHOD")
+    trained = train([stack], step, steps(3, 4), learning_rate=0.1, what="METHOD")
+    assert trained.losses.shape == (12, 3)
+    first, error, last = trained.errors
+    assert (first, last) == (None, None)
+    assert isinstance(error, FloatingPointError)
+    reason = ["the output is odd", f"the loss is {bad}"][which]
+    assert str(error).startswith(f"METHOD diverged in step 5 (epoch 2): {reason}. ")
+
+
+def test_training_ends_where_all_models_have_diverged():
+    stack, _, _ = one_weight(n_models=2)
+    count = itertools.count(1)
+
+    def step(batch):
+        at = next(count)
+        return [Check(torch.tensor([math.nan if at >= 2 else 1.0, math.inf]), "the loss is {}")]
+
+    trained = train([stack], step, steps(3, 4), learning_rate=0.1, what="METHOD")
+    assert next(count) == 4
+    assert ["step 2" in str(trained.errors[0]), "step 1" in str(trained.errors[1])] == [True] * 2
+
+
+def test_no_epochs_leave_the_models_as_they_are():
+    stack, weight, _ = one_weight(start=3.0)
+    trained = train([stack], lambda batch: [], iter([]), learning_rate=0.1, what="METHOD")
+    assert trained.losses.shape == (0, 1)
+    assert weight.item() == 3.0
 
 
 def test_scaling_lives_with_constant_and_huge_columns():
@@ -194,21 +260,23 @@ def flushing():
 
 
 @pytest.mark.parametrize("before", [False, True])
-@pytest.mark.parametrize("loss", [1.0, math.nan])
+@pytest.mark.parametrize("loss", [1.0, math.nan, None])
 def test_training_takes_denormals_as_zero_and_leaves_the_processor_as_it_was(
     flushing, before, loss
 ):
     if not flushing:
         pytest.skip("this processor has no such mode")
     torch.set_flush_denormal(before)
-    layer, seen = nn.Linear(1, 1), []
+    (stack, _, _), seen = one_weight(), []
 
-    def objective(batch):
+    def step(batch):
         seen.append(denormals_are_zero())
-        return layer.weight.sum() * loss
+        if loss is None:
+            raise RuntimeError
+        return [Check(torch.tensor([loss]), "the loss is {}")]
 
-    with pytest.raises(FloatingPointError) if math.isnan(loss) else contextlib.nullcontext():
-        train([layer], objective, iter([[(torch.arange(2),)]]), learning_rate=0.1, what="METHOD")
+    with pytest.raises(RuntimeError) if loss is None else contextlib.nullcontext():
+        train([stack], step, steps(1, 1), learning_rate=0.1, what="METHOD")
     assert seen == [True]
     assert denormals_are_zero() == before
 

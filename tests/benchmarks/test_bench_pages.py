@@ -137,3 +137,16 @@ def test_the_machine_is_described_without_the_day(tmp_path):
     assert found["packages"]["torch"]
     assert "date" not in found
     assert found["cpu"] in claims.machine_text(tmp_path)
+
+
+def test_headlines_are_the_first_sentences_of_their_files(tmp_path):
+    tables.write(tmp_path / "transport.csv", transport_rows(4.5))
+    rows = [
+        {"method": name, "straightforward": 6.0, "alone": 4.0, "stacked": 2.0, "ratio": ratio}
+        for name, ratio in (("dan", 3.0), ("jan", 4.0))
+    ]
+    tables.write(tmp_path / "deep_baselines.csv", rows)
+    lines = claims.headlines(tmp_path, "link").splitlines()
+    assert set(lines) <= set(claims.speed(tmp_path, "link").splitlines())
+    assert "takes 3 to 4 times as long as ours" in lines[-1]
+    assert sum("transport.csv" in line for line in lines) == 2

@@ -22,7 +22,7 @@ def without_times(record):
     )
 
 
-def odd_cell(directory, name, plan=("ok",), repetitions=3):
+def odd_cell(directory, name, plan=("ok",), repetitions=3, method="source_only"):
     """A cell whose classifier does as the plan says; ``directory/name`` counts its fits."""
     log = directory / name
     words = ",".join(str(word) for word in plan)
@@ -32,6 +32,7 @@ def odd_cell(directory, name, plan=("ok",), repetitions=3):
         "classifier._target_=odd_classifiers.Odd",
         f"+classifier.log={log}",
         f"+classifier.plan=[{words}]",
+        method=method,
     )
 
 

@@ -11,6 +11,8 @@ from PIL import Image, ImageDraw
 from experiments.cells import record_of
 from experiments.plan import TablePlan, load_table
 from experiments.records import Outcome, RecordStore
+from experiments.report import render_report
+from experiments.summary import summarise
 
 TASKS = {
     "moons": ("10", "40", "90"),
@@ -61,3 +63,9 @@ def write_figure(results: Path, name: str, size: tuple[int, int] = (2000, 400)) 
     path = results / "figures" / f"{name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path)
+
+
+def report_of(tables: Sequence[TablePlan], results: Path) -> Path:
+    """The report of the records below a directory."""
+    store = RecordStore(results / "records")
+    return render_report(tables, summarise(tables, store), store, results)

@@ -8,7 +8,7 @@ import threadpoolctl
 from cell_factory import make_cell, without_times
 
 from experiments import cells
-from experiments.cells import Cell, cell_state, kept_outcomes, lost_record, record_of, run_cell
+from experiments.cells import Cell, cell_state, kept_outcomes, lost_outcome, record_of, run_cell
 from experiments.datasets.amazon import DEFAULT_PATH
 from experiments.protocol import Measurement
 from experiments.provenance import environment
@@ -200,6 +200,11 @@ def test_the_remembered_checksum_is_that_of_the_data_and_follows_named_files(tmp
     os.utime(file, (1, 1))
     with pytest.raises(AssertionError, match="loaded"):
         remembered()
+
+
+def lost_record(cell, status, error):
+    outcomes = {r: lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)}
+    return record_of(cell, cell.data_sha256(), outcomes)
 
 
 class Unwanted:

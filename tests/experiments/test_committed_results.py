@@ -18,6 +18,7 @@ from experiments.records import RecordStore
 from experiments.render import render_provenance, render_summary, render_table, stored
 from experiments.report import render_report
 from experiments.statistics import mean_and_interval
+from experiments.summary import summarise
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 STORE = RecordStore(RESULTS / "records")
@@ -38,7 +39,7 @@ def test_the_committed_provenance_is_rendered_from_committed_records(tmp_path):
 
 
 def test_committed_comparisons_and_claims_are_rendered_from_committed_records(tmp_path):
-    paths = render_summary([load_table(name) for name in TABLES], STORE, tmp_path)
+    paths = render_summary(summarise([load_table(name) for name in TABLES], STORE), tmp_path)
     tables = [path for path in paths if path.parent.name == "tables"]
     assert len(tables) == 5
     for path in tables:
@@ -51,7 +52,7 @@ def test_committed_comparisons_and_claims_are_rendered_from_committed_records(tm
 def test_the_committed_report_is_rendered_from_committed_records_and_figures(tmp_path):
     shutil.copytree(RESULTS / "figures", tmp_path / "figures")
     tables = [load_table(name) for name in default_tables(STORE.root) if name in TABLES]
-    path = render_report(tables, STORE, tmp_path)
+    path = render_report(tables, summarise(tables, STORE), STORE, tmp_path)
 
     def without_images(text):
         # How a PNG is packed depends on the library; the figures have tests of their own.
@@ -89,9 +90,10 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
         assert rf"{mean:.1f} $\pm$ {width:.1f}" in tex
 
 
-def test_the_readmes_table_is_that_of_the_committed_tables():
-    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
-    assert text == readme.with_summary(text, readme.summary(RESULTS / "tables"))
+def test_documents_say_what_the_committed_tables_and_records_say():
+    for path, own in readme.contents(RESULTS.parent).items():
+        text = path.read_text(encoding="utf-8")
+        assert text == readme.with_summary(text, own)
 
 
 def test_every_committed_record_is_valid_and_wanted_by_a_table_or_a_curve():

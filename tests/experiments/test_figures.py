@@ -1,4 +1,6 @@
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -488,18 +490,42 @@ class TestRenderFigures:
         assert all("amazon" in line for line in told)
 
     def test_all_that_is_stored_is_drawn(self, cells, tmp_path, monkeypatch):
-        monkeypatch.setattr(learning_curve, "load_curve", lambda name, overrides: CURVE)
+        monkeypatch.setattr(learning_curve, "curves_of", lambda tables: [CURVE])
         store = fill(fill(store_at(tmp_path), cells[0]), cells[1])
         for name in ("moons_40", "gaussians_2-3", "moons_components_2"):
             save_rows(made_up_rows(), tmp_path / f"{name}.csv", "0")
         save_marginals({"10": made_up_marginals()}, tmp_path / "marginals_moons.csv")
         paths = render_figures(store, tmp_path, compute=False, tables=[MOONS])
         assert [path.name for path in paths if path.suffix == ".png"] == [
-            "gaussians.png", "moons_40.png", "moons_components.png", "learning_curve_rows.png",
-            "accuracy_moons.png", "differences_moons.png", "runtime_moons.png",
-            "marginals_moons.png",
+            "marginals_moons.png", "accuracy_moons.png", "differences_moons.png",
+            "runtime_moons.png", "gaussians.png", "moons_40.png", "moons_components.png",
+            "learning_curve_rows.png",
         ]  # fmt: skip
         assert all(path.is_file() for path in paths)
+
+    def test_several_processes_draw_the_same_bytes_and_tell_the_same(self, cells, tmp_path):
+        store = fill(store_at(tmp_path), cells[0])
+        save_rows(made_up_rows(), tmp_path / "moons_40.csv", "0")
+        found = []
+        for n_workers in (1, 2):
+            told = []
+            paths = render_figures(
+                store, tmp_path, compute=False, tables=[MOONS], tell=told.append,
+                n_workers=n_workers,
+            )  # fmt: skip
+            found.append((told, {path: path.read_bytes() for path in paths}))
+            for path in paths:
+                path.unlink()
+        assert found[0] == found[1]
+        assert len(found[0][1]) == 8
+        assert found[0][0]
+
+    def test_what_is_stored_is_drawn_without_the_libraries_that_a_fit_needs(self):
+        code = (
+            "import sys, experiments.figures, experiments.report, experiments.summary\n"
+            "assert not {'torch', 'sklearn'} & set(sys.modules)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
 
     def test_the_learning_curves_cells_follow_the_protocol(self):
         found = figures.learning_curve_cells(("protocol=smoke",))

@@ -100,7 +100,9 @@ class TestOurSide:
         assert f"above in {above}, wholly below in {below}," in found.ours.numbers
         assert (found.ours.verdict is ClaimVerdict.HOLDS) == (above > below)
 
-    @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.check], ids=lambda c: c.id)
+    @pytest.mark.parametrize(
+        "claim", [c for c in CLAIMS if c.check and not c.curve], ids=lambda c: c.id
+    )
     def test_unfinished_cell_that_is_needed_decides_nothing(self, claim) -> None:  # type: ignore[no-untyped-def]
         dataset = claim.datasets[0].replace("hepmass", "hepmass_sim")
         records = random_records(spec_of(dataset, ADDITIONS), 4)

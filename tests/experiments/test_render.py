@@ -13,8 +13,9 @@ from record_factory import make_record
 from table_plans import ADDITIONS, plan_of
 
 from experiments.plan import TablePlan
-from experiments.records import Outcome, RecordStore
-from experiments.render import lookup_of, render_summary, render_table, stored
+from experiments.records import Outcome, RecordError, RecordStore
+from experiments.render import ReadOnce, lookup_of, render_summary, render_table, stored
+from experiments.summary import summarise
 
 METHODS = ("source_only", "target_only", "krda", "ot", "sa", "jan", "tca")
 TASKS = ("10", "20")
@@ -86,7 +87,7 @@ def test_rendering_twice_gives_the_same_bytes(plan: TablePlan, tmp_path: Path) -
     store = fill(plan, tmp_path / "records")
     for name in ("first", "second"):
         render_table(plan, store, tmp_path / name / "tables")
-        render_summary([plan], store, tmp_path / name)
+        render_summary(summarise([plan], store), tmp_path / name)
     first, second = files(tmp_path / "first"), files(tmp_path / "second")
     assert first == second
     assert set(first) >= {
@@ -98,7 +99,7 @@ def test_rendering_twice_gives_the_same_bytes(plan: TablePlan, tmp_path: Path) -
 
 def test_a_trial_run_says_so_on_every_page(plan: TablePlan, tmp_path: Path) -> None:
     store = fill(plan, tmp_path / "records")
-    paths = render_table(plan, store, tmp_path) + render_summary([plan], store, tmp_path)
+    paths = render_table(plan, store, tmp_path) + render_summary(summarise([plan], store), tmp_path)
     for path in paths:
         if path.suffix in (".md", ".tex"):
             assert "This is a trial run" in path.read_text(encoding="utf-8"), path.name
@@ -107,7 +108,7 @@ def test_a_trial_run_says_so_on_every_page(plan: TablePlan, tmp_path: Path) -> N
 def test_an_empty_store_renders_without_a_number_of_ours(plan: TablePlan, tmp_path: Path) -> None:
     store = RecordStore(tmp_path / "records")
     render_table(plan, store, tmp_path)
-    paths = render_summary([plan], store, tmp_path)
+    paths = render_summary(summarise([plan], store), tmp_path)
     assert not any(path.suffix == ".png" for path in paths)
     rows = lines(tmp_path / "moons.csv")
     assert {(row["mean"], row["verdict"]) for row in rows} <= {
@@ -166,3 +167,25 @@ def test_additions_of_the_tests_are_those_of_the_tables() -> None:
     from experiments.plan import load_table
 
     assert load_table("moons").ours == ADDITIONS
+
+
+def test_a_store_to_render_from_reads_each_file_once(plan: TablePlan, tmp_path: Path) -> None:
+    store = fill(plan, tmp_path / "records")
+    once = ReadOnce(store.root)
+    first, second, third = list(plan.cells.values())[:3]
+    path = store.path(first.dataset, first.task, first.method, first.config_sha256)
+    store.path(second.dataset, second.task, second.method, second.config_sha256).unlink()
+    damaged = store.path(third.dataset, third.task, third.method, third.config_sha256)
+    damaged.write_text("{")
+    for _ in range(2):
+        assert stored(first, once) is not None
+        assert stored(first, once) == stored(first, store)
+        assert stored(second, once) is None
+        assert once.get(
+            second.dataset, second.task, second.method, second.config_sha256
+        ) is None  # fmt: skip
+        with pytest.raises(RecordError):
+            once.read(damaged)
+    path.unlink()
+    assert stored(first, store) is None
+    assert stored(first, once) is not None

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from report_pages import ERROR, plans, write_figure, write_records
+from report_pages import ERROR, plans, report_of, write_figure, write_records
 
 from experiments import reproduce
 from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.records import RecordStore
-from experiments.render import lookup_of, render_table
-from experiments.report import render_report
+from experiments.render import render_table
 from experiments.report.headline import headline_of
 from experiments.summary import DatasetSummary, summarise
 
@@ -100,7 +99,7 @@ def results(tables: list[TablePlan], tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="module")
 def text(tables: list[TablePlan], results: Path) -> str:
-    path = render_report(tables, RecordStore(results / "records"), results)
+    path = report_of(tables, results)
     assert path == results / "report.html"
     return path.read_text(encoding="utf-8")
 
@@ -117,7 +116,7 @@ def test_the_same_records_give_the_same_bytes_wherever_they_lie(
     write_records(store, list(reversed(tables)), failed=FAILED, without=("amazon",))
     write_figure(tmp_path, "accuracy_moons")
     write_figure(tmp_path, "hepmass_sim_fidelity", (300, 200))
-    assert render_report(tables, store, tmp_path).read_text(encoding="utf-8") == text
+    assert report_of(tables, tmp_path).read_text(encoding="utf-8") == text
 
 
 def test_no_resource_is_fetched(text: str, page: Page) -> None:
@@ -172,7 +171,7 @@ def test_every_mean_of_the_tables_stands_in_its_row_and_column(
 
 def test_bold_is_that_of_the_tables(tables: list[TablePlan], results: Path, text: str) -> None:
     store = RecordStore(results / "records")
-    summary = summarise(tables, lambda plan: lookup_of(plan, store))
+    summary = summarise(tables, store)
     bold = sum(cell.bold for found in summary.datasets for cell in found.table.cells.values())
     assert bold > 0
     assert len(re.findall(r"<td [^>]*><strong>", text)) == bold
@@ -218,7 +217,7 @@ def test_a_table_without_records_is_told_and_shows_no_number(page: Page) -> None
 
 
 def test_an_empty_store_gives_a_page(tables: list[TablePlan], tmp_path: Path) -> None:
-    path = render_report(tables, RecordStore(tmp_path / "records"), tmp_path / "new")
+    path = report_of(tables, tmp_path)
     page = Page(path.read_text(encoding="utf-8"))
     assert page.text.count("No record is stored: nothing of this table was run") == len(tables)
     assert "No record is stored, so none tells." in page.text
@@ -254,7 +253,7 @@ def test_columns_are_sorted_by_buttons_that_say_how(page: Page) -> None:
 
 def test_a_trial_run_says_so_at_the_top(tables: list[TablePlan], tmp_path: Path) -> None:
     trial = [replace(plan, overrides=("protocol=smoke",)) for plan in tables[:1]]
-    path = render_report(trial, RecordStore(tmp_path / "records"), tmp_path)
+    path = report_of(trial, tmp_path)
     page = Page(path.read_text(encoding="utf-8"))
     assert page.text.index("This is a trial run") < page.text.index("What was run")
     assert "python -m experiments.reproduce --protocol smoke" in page.text
@@ -279,7 +278,7 @@ class TestHeadline:
     @pytest.fixture
     def found(self, tables: list[TablePlan], results: Path) -> DatasetSummary:
         store = RecordStore(results / "records")
-        by_name = {d.name: d for d in summarise(tables, lambda p: lookup_of(p, store)).datasets}
+        by_name = {d.name: d for d in summarise(tables, store).datasets}
         return by_name["hepmass_sim"]
 
     def test_every_number_is_that_of_the_table(self, found: DatasetSummary) -> None:
@@ -320,7 +319,7 @@ class TestHeadline:
 
     def test_states_of_cells_add_up(self, tables: list[TablePlan], results: Path) -> None:
         store = RecordStore(results / "records")
-        for found in summarise(tables, lambda p: lookup_of(p, store)).datasets:
+        for found in summarise(tables, store).datasets:
             progress = headline_of(found).progress
             states = (progress.done, progress.failed, progress.interrupted, progress.missing)
             assert sum(states) == progress.total == len(found.table.cells)

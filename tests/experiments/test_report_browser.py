@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_pages import plans, write_figure, write_records
+from report_pages import plans, report_of, write_figure, write_records
 
 from experiments.records import RecordStore
-from experiments.report import render_report
 
 webdriver = pytest.importorskip("selenium.webdriver")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -31,7 +30,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = RecordStore(results / "records")
     write_records(store, tables, failed=("moons", "40", "jan"))
     write_figure(results, "accuracy_moons")
-    return render_report(tables, store, results)
+    return report_of(tables, results)
 
 
 @pytest.fixture(scope="module")

@@ -202,7 +202,7 @@ def test_a_run_waits_for_what_another_has_claimed_and_takes_its_results(store):
 def test_a_worker_that_sees_other_code_than_the_run_refuses_the_cell():
     cell = make_cell()
     with pytest.raises(RuntimeError, match="changed since the run began"):
-        run_job(Job(cell.config, "0" * 64, (0, 1), 0, None), print)
+        run_job(Job(cell.config, "0" * 64, (0, 1), True, 0, None), print)
 
 
 def test_a_cell_without_data_fails_and_the_others_go_on(store):

@@ -75,7 +75,7 @@ def test_a_job_beyond_the_time_limit_is_ended_and_the_others_go_on():
     start = time.monotonic()
     results = run(
         [("sleep", 60), ("x", 1), ("x", 2)],
-        timeout_seconds=lambda job: 2.0 if job[0] == "sleep" else None,
+        timeout_seconds=lambda job, news: 2.0 if job[0] == "sleep" else None,
     )
     assert time.monotonic() - start < 30
     assert results["sleep", 60].kind == "timeout"
@@ -87,7 +87,7 @@ def test_the_clock_starts_when_the_worker_has_loaded_and_again_with_each_report(
     # Three seconds of loading and three of work in steps of one and a half, with two allowed.
     events = list(
         run_jobs(work, [("report", 2)], n_workers=1, prepare=load_slowly,
-                 timeout_seconds=lambda job: 2.0)
+                 timeout_seconds=lambda job, news: 2.0)
     )  # fmt: skip
     assert [(e.kind, e.result) for e in events if e.kind != "tick"] == [
         ("started", None), ("progress", 0), ("progress", 1), ("done", ("report", 2))

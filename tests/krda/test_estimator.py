@@ -1,3 +1,4 @@
+import dataclasses
 import subprocess
 import sys
 
@@ -10,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from krda import KRDA
+from krda import KRDA, DivergenceError, estimator
+from krda.adaptation import Domains, fit_together
 
 QUICK = {"max_steps": 30, "hidden_size": 10, "n_components": 3, "random_state": 0}
 
@@ -364,6 +366,110 @@ def test_an_unfitted_model_says_so(method):
 def test_parameters_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=name):
         KRDA(**{**QUICK, name: value}).fit(*shifted_task())
+
+
+def together(methods, tasks):
+    """Fit as one, and check each against a fit of its own, to the last bit."""
+    given = [Domains(*task) for task in tasks]
+    errors = fit_together(methods, given)
+    for method, task, error in zip(methods, tasks, errors, strict=True):
+        if error is not None:
+            continue
+        alone = clone(method).fit(*task)
+        assert alone.transform(task[0]).tobytes() == method.transform(task[0]).tobytes()
+        np.testing.assert_array_equal(alone.predict(task[2]), method.predict(task[2]))
+        assert alone.held_out_nll_ == method.held_out_nll_
+        assert alone.history_.best_step == method.history_.best_step
+        np.testing.assert_array_equal(alone.history_.steps, method.history_.steps)
+    return errors
+
+
+def test_fits_together_equal_fits_alone():
+    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(5)]
+    # Two sizes, so two stacks; and atoms in some, so that rows and what is given of them differ.
+    tasks = [shifted_task(n=120 if seed < 3 else 90, seed=seed) for seed in range(5)]
+    for seed in (1, 2):
+        for X in (tasks[seed][0], tasks[seed][2]):
+            X[:, 1] = X[:, 1].round()
+    assert together(methods, tasks) == [None] * 5
+
+
+@pytest.fixture
+def stack_sizes(monkeypatch):
+    """The number of networks in each training."""
+    sizes = []
+    original = estimator.fit_maximum_likelihood
+
+    def counting(model, *arguments):
+        sizes.append(len(model.seeds))
+        return original(model, *arguments)
+
+    monkeypatch.setattr(estimator, "fit_maximum_likelihood", counting)
+    return sizes
+
+
+def test_equal_shapes_are_trained_as_one(stack_sizes):
+    tasks = [Domains(*shifted_task(n=n)) for n in (60, 50, 60, 60)]
+    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(4)]
+    assert fit_together(methods, tasks) == [None] * 4
+    assert stack_sizes == [3, 1]
+
+
+def test_large_networks_are_trained_one_after_another(stack_sizes, monkeypatch):
+    monkeypatch.setattr(estimator, "_STACKED_STATES", 2 * (50 + 60) * 3 * 10)
+    tasks = [Domains(*shifted_task(n=50)) for _ in range(3)]
+    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(3)]
+    assert fit_together(methods, tasks) == [None] * 3
+    assert stack_sizes == [2, 1]
+
+
+@pytest.mark.filterwarnings("ignore:Columns .* are constant")
+def test_a_fit_that_fails_leaves_those_beside_it_alone():
+    tasks = [shifted_task(n=50, seed=seed) for seed in range(5)]
+    tasks[1][2][:] = 1.0  # Nothing but constants.
+    tasks[2][2][0, 0] = np.nan
+    tasks[3][2][:, 1] = 0.5  # One column less: another shape.
+    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(5)]
+    errors = together(methods, tasks)
+    assert [type(error) for error in errors] == [
+        type(None), ValueError, ValueError, type(None), type(None)
+    ]  # fmt: skip
+    for i in (1, 2):
+        assert not hasattr(methods[i], "densities_")
+
+
+def test_a_training_that_diverges_is_the_error_of_its_own_fit(monkeypatch):
+    original = estimator.fit_maximum_likelihood
+
+    def diverging(model, *arguments):
+        histories = original(model, *arguments)
+        at = model.seeds.index(1)
+        histories[at] = dataclasses.replace(histories[at], diverged_at=(3, 1))
+        return histories
+
+    monkeypatch.setattr(estimator, "fit_maximum_likelihood", diverging)
+    tasks = [Domains(*shifted_task(n=50, seed=seed)) for seed in range(3)]
+    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(3)]
+    errors = fit_together(methods, tasks)
+    assert [type(error) for error in errors] == [type(None), DivergenceError, type(None)]
+    assert not hasattr(methods[1], "history_")
+    assert methods[2].predict(tasks[2].Xt).shape == (60,)
+
+
+class Choosy(SVC):
+    def fit(self, X, y):
+        if len(np.unique(y)) > 2:
+            raise ValueError("two classes only")
+        return super().fit(X, y)
+
+
+def test_a_classifier_that_fails_is_the_error_of_its_own_fit():
+    tasks = [shifted_task(n=50, seed=seed) for seed in range(2)]
+    tasks[0] = (tasks[0][0], np.arange(50) % 3, tasks[0][2])
+    methods = [KRDA(classifier=Choosy(), **QUICK) for _ in tasks]
+    errors = together(methods, tasks)
+    assert "two classes only" in str(errors[0])
+    assert errors[1] is None
 
 
 def test_parameters_are_stored_untouched():

@@ -81,6 +81,134 @@ def test_quantile_works_for_nearly_degenerate_mixtures_with_empty_gaps(method):
     np.testing.assert_allclose(z, [-50.0, -50.0, 0.0, 1000.0, 1000.0], atol=1e-4)
 
 
+def nasty_mixtures(n, n_components, seed, log_sd, spread, concentration):
+    """Widths over many orders of magnitude, weights down to 0, means far from 0 and apart."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(n_components, concentration), size=n)
+    means = spread * (rng.normal(size=(n, n_components)) + rng.normal())
+    stds = np.exp(log_sd * rng.normal(size=(n, n_components)))
+    tail = 10.0 ** rng.uniform(-8, -0.31, size=n)
+    u = np.where(rng.uniform(size=n) < 0.5, tail, 1.0 - tail)
+    return [torch.from_numpy(a) for a in (u, weights, means, stds)]
+
+
+def nearest_residual(z, u, weights, means, stds):
+    """How far F is from u at the nearest of the points a few roundings of z away: 0 if between."""
+    rounding = 4 * torch.finfo(z.dtype).eps * z.abs()
+    below, above = (mixture.cdf(z + s * rounding, weights, means, stds) for s in (-1, 1))
+    return torch.maximum(below - u, u - above).clamp(min=0.0)
+
+
+nasty = given(
+    seed=st.integers(0, 2**31),
+    n_components=st.integers(1, 8),
+    log_sd=st.floats(0.0, 6.0),
+    spread=st.sampled_from([0.1, 3.0, 100.0, 1e6]),
+    concentration=st.sampled_from([0.02, 0.3, 5.0]),
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@nasty
+@settings(max_examples=60, deadline=None)
+def test_quantile_is_accurate_to_1e_12_for_nearly_degenerate_mixtures_and_far_tails(
+    method, seed, n_components, log_sd, spread, concentration
+):
+    u, *parameters = nasty_mixtures(60, n_components, seed, log_sd, spread, concentration)
+    z = mixture.quantile(u, *parameters, method=method)
+    assert float(nearest_residual(z, u, *parameters).max()) <= 1e-12
+
+
+@nasty
+@settings(max_examples=60, deadline=None)
+def test_newton_keeps_the_relative_accuracy_of_the_tail_probability(
+    seed, n_components, log_sd, spread, concentration
+):
+    _, *parameters = nasty_mixtures(60, n_components, seed, log_sd, spread, concentration)
+    u = torch.from_numpy(10.0 ** np.random.default_rng(seed).uniform(-60, -0.31, size=60))
+    z = mixture.quantile(u, *parameters)
+    assert float((nearest_residual(z, u, *parameters) / u).max()) <= 1e-11
+
+
+def test_quantile_of_an_upper_tail_is_the_lower_tails_of_the_mirrored_mixture():
+    weights, means, stds = random_mixtures(400, 4, 8)
+    p = torch.logspace(-12, -0.4, 400, dtype=torch.float64)
+    p = 1.0 - (1.0 - p)  # so that 1 - p is exact
+    upper = mixture.quantile(1.0 - p, weights, means, stds)
+    assert torch.equal(upper, -mixture.quantile(p, weights, -means, stds))
+
+
+def test_quantile_increases_with_u_for_nearly_degenerate_mixtures():
+    for seed in range(20):
+        _, *one = nasty_mixtures(1, 5, seed, 3.0, 3.0, 0.5)
+        u = torch.linspace(1e-8, 1 - 1e-8, 400, dtype=torch.float64)
+        z = mixture.quantile(u, *(p.expand(400, -1) for p in one))
+        rounding = 4 * torch.finfo(z.dtype).eps * z.abs()
+        assert bool((z.diff() >= -rounding[1:]).all())
+
+
+@pytest.mark.parametrize("first_steps", [1, 3])
+def test_quantile_does_not_depend_on_the_sizes_of_blocks(monkeypatch, first_steps):
+    monkeypatch.setattr(mixture, "_FIRST_STEPS", first_steps)  # 1: many rows go to later stages
+    u, *parameters = nasty_mixtures(3001, 5, 4, 2.0, 3.0, 0.5)
+    expected = mixture.quantile(u, *parameters)
+    monkeypatch.setattr(mixture, "_FAST_ROWS", 37)
+    monkeypatch.setattr(mixture, "_PAIRS", 100)
+    monkeypatch.setattr(mixture, "_WORTH_DROPPING", 0)
+    assert torch.equal(mixture.quantile(u, *parameters), expected)
+
+
+def test_quantile_does_not_depend_on_the_memory_layout_of_the_mixtures():
+    u, *parameters = nasty_mixtures(1000, 5, 4, 1.0, 3.0, 0.5)
+    by_component = [p.mT.contiguous().mT for p in parameters]
+    assert torch.equal(mixture.quantile(u, *parameters), mixture.quantile(u, *by_component))
+
+
+def test_quantile_works_outside_inference_mode_after_a_call_within():
+    arguments = nasty_mixtures(100, 3, 0, 1.0, 3.0, 0.5)
+    mixture._memory._buffers.clear()
+    with torch.inference_mode():
+        within = mixture.quantile(*arguments)
+    assert torch.equal(mixture.quantile(*arguments), within)
+
+
+def test_quantile_leaves_its_arguments_alone():
+    arguments = nasty_mixtures(100, 3, 0, 1.0, 3.0, 0.5)
+    arguments[1:] = [p.mT.contiguous().mT for p in arguments[1:]]
+    copies = [a.clone() for a in arguments]
+    mixture.quantile(*arguments)
+    assert all(torch.equal(a, b) for a, b in zip(arguments, copies, strict=True))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["weights", "means", "stds"])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_quantile_names_the_mixture_that_is_not_finite(method, name, bad):
+    u, *parameters = nasty_mixtures(9000, 3, 0, 1.0, 3.0, 5.0)
+    parameters[["weights", "means", "stds"].index(name)][8500, 1] = bad
+    with pytest.raises(FloatingPointError, match=f"{name} of mixture 8500 hold NaN or infinity"):
+        mixture.quantile(u, *parameters, method=method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("bad", [0.0, -1.0])
+def test_quantile_refuses_standard_deviations_that_are_not_positive(method, bad):
+    u, *parameters = nasty_mixtures(10, 3, 0, 1.0, 3.0, 5.0)
+    parameters[2][4, 2] = bad
+    with pytest.raises(ValueError, match="stds of mixtures must be positive"):
+        mixture.quantile(u, *parameters, method=method)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e30, 1e140])
+def test_quantile_works_at_any_scale(scale):
+    weights, means, stds = random_mixtures(200, 3, 2)
+    u = torch.linspace(0.001, 0.999, 200, dtype=torch.float64)
+    scaled = mixture.quantile(u, weights, scale * means, scale * stds)
+    np.testing.assert_allclose(
+        scaled / scale, mixture.quantile(u, weights, means, stds), rtol=1e-9, atol=1e-12
+    )
+
+
 def test_newton_agrees_with_the_papers_bisection():
     weights, means, stds = random_mixtures(2000, 5, 3)
     u = torch.from_numpy(np.random.default_rng(3).uniform(size=2000))

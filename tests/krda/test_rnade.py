@@ -4,7 +4,8 @@ import torch
 from rnade_models import make_rnade
 from scipy import stats
 
-from krda.rnade import RNADE
+from krda import mixture
+from krda.rnade import RNADE, mixture_parameters
 
 
 def log_prob_by_the_papers_loop(density, x):
@@ -156,3 +157,31 @@ def test_what_conditionals_are_given_may_differ_from_the_row_itself():
     assert not torch.allclose(plain, expected, atol=0.1)
     u = density.rosenblatt(rows)
     np.testing.assert_allclose(density.inverse_rosenblatt(u), rows, atol=1e-8)
+
+
+def test_transforms_use_the_mixtures_of_the_trained_module():
+    model = make_rnade(5, sigma_floor=0.1).double()
+    with torch.no_grad():
+        model.C[:, ::2] *= -1.0  # both signs: relu(C a) is taken apart
+    x = 2.0 * torch.randn(50, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    with torch.no_grad():
+        log_weights, means, stds = model.conditionals(x[None], 1)
+    expected = mixture.cdf(x.mT[None], log_weights.exp(), means, stds)[0].mT
+    density = model.density(1)
+    np.testing.assert_allclose(density.rosenblatt(x), expected, atol=1e-13)
+    inner = expected.clamp(0.01, 0.99)
+    np.testing.assert_allclose(
+        density.rosenblatt(density.inverse_rosenblatt(inner)), inner, atol=1e-12
+    )
+
+
+def test_log_variances_are_bounded_far_out_and_untouched_elsewhere():
+    log_variances = torch.tensor([[-80.0, -60.0, -59.9, -3.0, 0.1, 59.9, 60.0, 1e30]])
+    n = log_variances.shape[1]
+    bias = torch.cat([torch.zeros(1, 2 * n), log_variances], dim=1)
+    h, weight = torch.zeros(1, 1, 2), torch.zeros(1, 2, 3 * n)
+    stds = mixture_parameters(h, weight, bias, 0.0).stds[0, 0]
+    plain = torch.sqrt(torch.exp(log_variances[0]))
+    assert torch.equal(stds[1:-1], plain[1:-1])
+    assert float(stds[0]) == float(stds[1])
+    assert float(stds[-1]) == float(stds[-2])

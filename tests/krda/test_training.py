@@ -4,7 +4,10 @@ import torch
 
 from krda import training
 from krda.rnade import RNADE
+from krda.rnade_objective import Objective, Parameters
 from krda.training import (
+    Adam,
+    Batches,
     DivergenceError,
     TrainingOptions,
     fit_maximum_likelihood,
@@ -75,19 +78,65 @@ def test_training_stops_when_patience_runs_out():
     assert len(history.steps) == len(history.held_out_nll) == len(history.train_nll)
 
 
-def test_replicas_trained_together_equal_replicas_trained_alone():
-    rows = domains(n_replicas=3)
-    options = TrainingOptions(max_steps=60, patience=10, batch_size=32)
-    together = RNADE(2, seeds=[3, 1, 4])
-    histories = fit_maximum_likelihood(together, rows, options)
-    for r, seed in enumerate([3, 1, 4]):
-        alone = RNADE(2, seeds=[seed])
-        (history,) = fit_maximum_likelihood(alone, [x[r : r + 1] for x in rows], options)
+@pytest.mark.parametrize(
+    ("d", "hidden", "n", "options"),
+    [
+        (1, 7, (40, 30), TrainingOptions(max_steps=60, patience=15, batch_size=16)),
+        (2, 50, (90, 61), TrainingOptions(max_steps=80, patience=15, batch_size=32)),
+        (3, 8, (50, 80), TrainingOptions(max_steps=30, patience=10, batch_size=None)),
+        (9, 20, (70, 70), TrainingOptions(max_steps=12)),
+    ],
+)
+def test_a_replica_is_the_same_to_the_last_bit_whatever_trains_beside_it(d, hidden, n, options):
+    seeds = [3, 1, 4, 1, 5]
+    rows = [torch.randn(5, m, d, generator=torch.Generator().manual_seed(m)) for m in n]
+    given = [x.round() if i else x for i, x in enumerate(rows)]
+    together = RNADE(d, hidden_size=hidden, seeds=seeds)
+    histories = fit_maximum_likelihood(together, rows, options, given)
+    for r, seed in enumerate(seeds):
+        alone = RNADE(d, hidden_size=hidden, seeds=[seed])
+        own_rows, own_given = ([x[r : r + 1] for x in all_rows] for all_rows in (rows, given))
+        (history,) = fit_maximum_likelihood(alone, own_rows, options, own_given)
         assert history.best_step == histories[r].best_step
+        for name in ("steps", "train_nll", "held_out_nll"):
+            assert torch.equal(getattr(history, name), getattr(histories[r], name))
         for name, parameter in together.named_parameters():
-            torch.testing.assert_close(
-                parameter[r], alone.get_parameter(name)[0], rtol=1e-3, atol=1e-4
-            )
+            assert torch.equal(parameter[r], alone.get_parameter(name)[0])
+
+
+def test_replicas_leave_the_stack_when_they_are_done(monkeypatch):
+    sizes = []
+    original = Objective.gradient
+
+    def gradient(self, weights, out):
+        sizes.append(len(self.x))
+        original(self, weights, out)
+
+    monkeypatch.setattr(Objective, "gradient", gradient)
+    model = RNADE(2, hidden_size=30, seeds=[0, 1, 2, 3])
+    options = TrainingOptions(max_steps=300, patience=15, learning_rate=0.03)
+    histories = fit_maximum_likelihood(model, domains(40, 30, n_replicas=4), options)
+    ends = sorted({int(h.steps[-1]) for h in histories})
+    assert len(ends) > 1, "the case must have replicas that end apart to show anything"
+    expected = [sum(int(h.steps[-1]) > step for h in histories) for step in range(ends[-1])]
+    assert sizes == expected
+
+
+def test_adam_makes_the_steps_of_the_published_algorithm():
+    # Kingma and Ba (2015), algorithm 1, with a step size of its own in each step.
+    parameters = Parameters.of(RNADE(2))
+    adam = Adam(parameters)
+    theta = parameters.flat.double().numpy().copy()
+    m, v = np.zeros_like(theta), np.zeros_like(theta)
+    rng = np.random.default_rng(0)
+    for t in range(1, 21):
+        g = rng.normal(size=theta.shape) * 10.0 ** rng.integers(-3, 2, size=theta.shape)
+        adam.gradient.flat.copy_(torch.from_numpy(g))
+        adam.step(0.01 / t)
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * g**2
+        theta -= 0.01 / t * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    np.testing.assert_allclose(parameters.flat, theta, rtol=1e-5, atol=1e-6)
 
 
 def test_same_seed_gives_the_same_bytes_whatever_torchs_global_seed():
@@ -105,43 +154,55 @@ def test_same_seed_gives_the_same_bytes_whatever_torchs_global_seed():
 
 @pytest.mark.parametrize(("n", "batch_size", "n_batches"), [(37, 10, 4), (11, 10, 2), (10, 1, 10)])
 def test_every_pass_over_the_batches_holds_every_row_once(n, batch_size, n_batches):
-    x = torch.arange(float(n)).reshape(1, n, 1, 1)
-    stream = training._batches(x, batch_size, [torch.Generator().manual_seed(0)])
-    passes = [[next(stream) for _ in range(n_batches)] for _ in range(2)]
+    rows = torch.arange(n)[None] + 100
+    stream = Batches(rows, batch_size, [torch.Generator().manual_seed(0)])
+    assert stream.n_batches == n_batches
+    passes = [[stream.next() for _ in range(n_batches)] for _ in range(2)]
     for batches in passes:
-        assert sorted(torch.cat(batches, dim=1).flatten().tolist()) == list(range(n))
+        assert sorted(torch.cat(batches, dim=1).flatten().tolist()) == rows[0].tolist()
         sizes = [batch.shape[1] for batch in batches]
-        assert max(sizes) <= batch_size
+        assert max(sizes) == stream.largest <= batch_size
         assert max(sizes) - min(sizes) <= 1
     assert passes[0][0].tolist() != passes[1][0].tolist(), "each pass is shuffled anew"
 
 
+def test_replicas_that_are_kept_go_on_with_the_pass_that_they_are_in():
+    def streams(seeds):
+        rows = torch.stack([torch.arange(20) + 100 * seed for seed in seeds])
+        return Batches(rows, 6, [torch.Generator().manual_seed(seed) for seed in seeds])
+
+    some, all_ = streams([5]), streams([7, 5, 8])
+    for step in range(11):
+        if step == 2:
+            all_.keep([1])
+        batch = all_.next()
+        assert torch.equal(some.next()[0], batch[1] if step < 2 else batch[0])
+
+
 @pytest.mark.parametrize("batch_size", [None, 37, 100])
 def test_a_domain_that_fits_in_a_batch_is_taken_whole(batch_size):
-    x = torch.arange(37.0).reshape(1, 37, 1, 1)
-    stream = training._batches(x, batch_size, [torch.Generator().manual_seed(0)])
-    assert next(stream) is x
-    assert next(stream) is x
+    rows = torch.arange(37)[None]
+    stream = Batches(rows, batch_size, [torch.Generator().manual_seed(0)])
+    assert stream.largest == 37
+    assert stream.next() is rows
+    assert stream.next() is rows
 
 
 def explode(monkeypatch, when):
-    """Let the density's log-likelihood become NaN where ``when(learning steps so far)``."""
+    """Let the loss become NaN where ``when(learning steps so far)``."""
     calls = {"n": 0}
-    original = RNADE.log_prob
+    original = training._TrainingBlock.step
 
-    def log_prob(self, x, domain, given=None):
-        result = original(self, x, domain, given)
-        if torch.is_grad_enabled():
-            calls["n"] += 1
-            if when(calls["n"]):
-                return result * torch.nan
-        return result
+    def step(self, gradient):
+        calls["n"] += 1
+        result = original(self, gradient)
+        return result * torch.nan if when(calls["n"]) else result
 
-    monkeypatch.setattr(RNADE, "log_prob", log_prob)
+    monkeypatch.setattr(training._TrainingBlock, "step", step)
 
 
 def test_a_divergence_restarts_once_with_a_smaller_step(monkeypatch):
-    explode(monkeypatch, lambda n: n == 7)  # Two domains a step: step 3 of the first attempt.
+    explode(monkeypatch, lambda n: n == 4)  # Step 3 of the first attempt.
     (history,) = fit_maximum_likelihood(RNADE(2), domains(), SHORT)
     assert history.diverged_at is None
     assert history.learning_rate == pytest.approx(0.1 * SHORT.learning_rate)
@@ -149,8 +210,8 @@ def test_a_divergence_restarts_once_with_a_smaller_step(monkeypatch):
 
 
 def test_a_second_divergence_is_an_error_that_names_the_epoch(monkeypatch):
-    # Step 3 of the first attempt; it ends at the evaluation after step 4 (ten calls). Then step 7.
-    explode(monkeypatch, lambda n: n in (7, 10 + 15))
+    # Step 3 of the first attempt; it ends at the evaluation after step 4. Then step 7.
+    explode(monkeypatch, lambda n: n in (4, 5 + 8))
     options = TrainingOptions(max_steps=40, batch_size=40)  # 72 training rows: two steps an epoch.
     (history,) = fit_maximum_likelihood(RNADE(2), domains(), options)
     with pytest.raises(DivergenceError, match=r"epoch 3 \(step 7.*smaller learning rate 0\.001"):
@@ -164,7 +225,22 @@ def test_one_replica_that_diverges_leaves_the_others_alone():
     alone = fit_maximum_likelihood(RNADE(2, seeds=[0]), [x[:1] for x in rows], SHORT)
     assert histories[1].diverged_at == (0, 0)
     assert histories[0].diverged_at is None
-    torch.testing.assert_close(histories[0].held_out_nll, alone[0].held_out_nll)
+    assert torch.equal(histories[0].held_out_nll, alone[0].held_out_nll)
+
+
+def test_a_replica_that_restarts_is_the_same_beside_others():
+    # A value whose square overflows: both attempts fail for replica 1; 0 and 2 do not notice.
+    rows = domains(n_replicas=3)
+    rows[1][1, :, 0] = 1e30
+    seeds = [0, 1, 2]
+    histories = fit_maximum_likelihood(RNADE(2, seeds=seeds), rows, SHORT)
+    assert [h.diverged_at is None for h in histories] == [True, False, True]
+    for r in seeds:
+        alone = RNADE(2, seeds=[seeds[r]])
+        (history,) = fit_maximum_likelihood(alone, [x[r : r + 1] for x in rows], SHORT)
+        assert history.diverged_at == histories[r].diverged_at
+        assert history.learning_rate == histories[r].learning_rate
+        assert torch.equal(history.steps, histories[r].steps)
 
 
 def test_a_point_mass_leaves_training_finite_with_a_floor():
@@ -179,12 +255,42 @@ def test_a_point_mass_leaves_training_finite_with_a_floor():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "fraction", "expected"), [(100, 0.1, 10), (2, 0.1, 1), (3, 0.9, 2)]
+    ("n_rows", "fraction", "expected"),
+    [(100, 0.1, 10), (2, 0.1, 1), (3, 0.9, 2), (30_000, 0.1, training.MAX_HELD_OUT)],
 )
 def test_hold_out_splits_without_overlap_and_leaves_rows_on_both_sides(n_rows, fraction, expected):
     train, held_out = hold_out(n_rows, fraction, torch.Generator().manual_seed(0))
     assert len(held_out) == expected
     assert sorted(torch.cat([train, held_out]).tolist()) == list(range(n_rows))
+
+
+def test_held_out_rows_are_looked_at_block_by_block_to_the_same_result(monkeypatch):
+    curves = []
+    for block in (256, 7):
+        monkeypatch.setattr(training, "_HELD_OUT_BLOCK", block)
+        options = TrainingOptions(max_steps=10, validation_fraction=0.3)
+        (history,) = fit_maximum_likelihood(RNADE(2), domains(80, 31), options)
+        curves.append(history.held_out_nll)
+    assert len(curves[0]) == 2
+    torch.testing.assert_close(curves[0], curves[1], rtol=1e-5, atol=1e-5)
+
+
+def test_training_takes_denormals_as_zero_and_leaves_the_processor_as_it_was(monkeypatch):
+    def half_of_the_smallest():
+        return (torch.full((), torch.finfo(torch.float32).smallest_normal) * 0.5).item()
+
+    seen = []
+    original = training._TrainingBlock.step
+
+    def step(self, gradient):
+        seen.append(half_of_the_smallest())
+        return original(self, gradient)
+
+    monkeypatch.setattr(training._TrainingBlock, "step", step)
+    before = half_of_the_smallest()
+    fit_maximum_likelihood(RNADE(2), domains(), TrainingOptions(max_steps=2))
+    assert half_of_the_smallest() == before
+    assert seen == ([0.0, 0.0] if torch.set_flush_denormal(False) else [before, before])
 
 
 def test_hold_out_of_a_single_row_is_refused():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rnade_models import make_rnade
 from scipy import stats
 
+from krda import rnade, transport
 from krda.linear_gaussian import LinearGaussianDensity
 from krda.transport import knothe_rosenblatt
 
@@ -177,3 +178,90 @@ def test_rows_that_are_not_finite_are_refused():
     model = make_rnade(2)
     with pytest.raises(ValueError, match="NaN or infinity"):
         knothe_rosenblatt(model.density(0), model.density(1), torch.full((1, 2), torch.nan))
+
+
+@pytest.fixture
+def set_threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_the_number_of_threads_changes_no_bit_and_is_left_alone(monkeypatch, set_threads):
+    for module in (transport, rnade):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 1000)
+    model = make_rnade(4)
+    source, target = (model.density(i, given=lambda i, z: torch.floor(z)) for i in (0, 1))
+    x = source.sample(5500, torch.Generator().manual_seed(9))
+    carried = []
+    for n_threads in (1, 2, 5):
+        set_threads(n_threads)
+        carried.append(knothe_rosenblatt(source, target, x))
+        assert torch.get_num_threads() == n_threads
+    assert torch.equal(carried[0], carried[1])
+    assert torch.equal(carried[0], carried[2])
+
+
+@pytest.mark.parametrize("block_rows", [100, 1024, 4000])
+def test_the_size_of_blocks_changes_rounding_alone(monkeypatch, block_rows):
+    model = make_rnade(3)
+    source, target = model.density(0), model.density(1)
+    x = source.sample(3000, torch.Generator().manual_seed(9))
+    expected = knothe_rosenblatt(source, target, x)
+    for module in (transport, rnade):
+        monkeypatch.setattr(module, "BLOCK_ROWS", block_rows)
+    np.testing.assert_allclose(knothe_rosenblatt(source, target, x), expected, atol=1e-11)
+
+
+class Recorder:
+    """The uniform density on [0, 1]^2; notes how many rows it is given at once."""
+
+    n_features = 2
+
+    def __init__(self, result=None):
+        self.sizes, self.result = [], result
+
+    def rosenblatt(self, x):
+        self.sizes.append(len(x))
+        return x if self.result is None else torch.full_like(x, self.result)
+
+    inverse_rosenblatt = rosenblatt
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_densities_see_a_block_of_rows_at_a_time(set_threads, n_threads):
+    set_threads(n_threads)
+    source, target = Recorder(), Recorder()
+    n = 2 * transport.BLOCK_ROWS + 5
+    x = torch.linspace(0.1, 0.9, 2 * n, dtype=torch.float64).reshape(n, 2)
+    assert torch.equal(knothe_rosenblatt(source, target, x), x)
+    assert max(source.sizes + target.sizes) == transport.BLOCK_ROWS
+    assert sum(source.sizes) == sum(target.sizes) == n
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("where", ["quantiles under the source density", "carried values"])
+def test_a_row_that_leaves_floating_point_is_reported(set_threads, n_threads, where):
+    set_threads(n_threads)
+    broken, sound = Recorder(float("nan")), Recorder()
+    densities = (broken, sound) if where.startswith("quantiles") else (sound, broken)
+    with pytest.raises(FloatingPointError, match=f"{where} of the block's row 0 hold nan"):
+        knothe_rosenblatt(*densities, torch.full((3, 2), 0.5))
+
+
+def test_an_infinite_hidden_state_is_reported_and_not_carried_on():
+    density = make_rnade(3).density(0)
+    x = torch.tensor([[0.0, 0.0, 0.0], [1e300, 1e300, 1e300]], dtype=torch.float64)
+    density = replace(density, W=1e10 * density.W)
+    with pytest.raises(FloatingPointError, match="row among 0 to 1 cannot be carried"):
+        knothe_rosenblatt(density, density, x)
+
+
+@pytest.mark.parametrize("factor", [1e3, -1e3])
+def test_a_state_far_out_no_longer_overflows_standard_deviations(factor):
+    model = make_rnade(3)
+    with torch.no_grad():
+        model.head_weight[..., 6:] = factor
+    far = torch.tensor([[1e4, -1e4, 1e4], [-1e4, 1e4, -1e4]])
+    carried = knothe_rosenblatt(model.density(0), model.density(1), far)
+    assert bool(torch.isfinite(carried).all())

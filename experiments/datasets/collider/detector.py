@@ -51,11 +51,11 @@ class Detector:
         Events with fewer tagged jets are not selected.
     """
 
-    merging_distance: float = 0.54
+    merging_distance: float = 0.5
     response: float = 0.95
     offset: float = 7.0
-    jet_sampling: float = 0.86
-    jet_constant: float = 0.11
+    jet_sampling: float = 1.2
+    jet_constant: float = 0.12
     jet_noise: float = 1.0
     lepton_resolution: float = 0.02
     missing_constant: float = 5.2

@@ -74,15 +74,15 @@ class Physics:
     collision_energy: float = 8000.0
     relative_width: float = 0.013
     slope: float = 6.5
-    rapidity_width: float = 0.9
+    rapidity_width: float = 1.0
     isr_mean: float = 1.4
     isr_background: float = 0.7
     isr_pt_min: float = 24.0
-    isr_slope: float = 1.85
+    isr_slope: float = 1.75
     isr_eta_width: float = 2.0
     soft_kt: float = 17.0
     longitudinal: float = 0.69
-    fsr_probability: float = 0.5
+    fsr_probability: float = 0.4
     fsr_scale: float = 8.0
     fsr_soft: float = 0.1
 

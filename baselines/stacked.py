@@ -1,0 +1,343 @@
+"""Chains of layers for several models side by side: one product a layer for all of them.
+
+The deep methods train small networks, once for each repetition of a cell. One network alone keeps
+the processor waiting for Python and autograd most of the time; the repetitions together are one
+program of few and large operations. So every array has the model as its first dimension, and each
+layer states its own gradient, written straight to where the optimizer reads it.
+
+What becomes of a model does not depend, to the bit, on those beside it, nor on their number (in
+one thread). Models are never mixed, so that one that has diverged disturbs none. Three things
+that round a number by its place in an array are avoided:
+
+- The parameters of all models are one array with a row for each model, of a length that fills the
+  processor's vectors: fused Adam treats the rest of an array that does not in another way.
+- Products of a matrix and a vector are written out as sums (:func:`product`): the linear algebra
+  libraries have another program for them where there is one alone.
+- ``torch.sigmoid`` and ``torch.nn.functional.softplus`` are not used; ``torch.exp`` is exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# Numbers of single precision in the longest vectors of today's processors, 512 bits.
+LANES = 16
+
+
+class WeightNormLinear(nn.Module):
+    r"""Linear layer with weight :math:`w_k = g_k v_k / \|v_k\|` for output ``k``.
+
+    torch's own weight normalisation makes modules that cannot be pickled.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+    """
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.direction = nn.Parameter(torch.empty(out_features, in_features))
+        self.length = nn.Parameter(torch.empty(out_features))
+        self.bias = nn.Parameter(torch.empty(out_features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map rows of shape (n, in_features) to (n, out_features)."""
+        scale = self.length / torch.linalg.vector_norm(self.direction, dim=1)
+        return F.linear(x, self.direction * scale[:, None], self.bias)
+
+
+def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    """Multiply matrices model by model, with the same bits for one model as for many.
+
+    Parameters
+    ----------
+    a : Tensor of shape (R, n, k)
+    b : Tensor of shape (R, k, m)
+    out : Tensor of shape (R, n, m) or None
+        Where to write the product.
+
+    Returns
+    -------
+    product : Tensor of shape (R, n, m)
+    """
+    if a.shape[2] == 1:
+        return torch.mul(a, b, out=out)
+    if 1 in (a.shape[1], b.shape[2]):
+        return torch.sum(a.unsqueeze(3) * b.unsqueeze(1), 2, out=out)
+    return torch.bmm(a, b, out=out)
+
+
+class _Layer(ABC):
+    """One layer of R models.
+
+    Parameters
+    ----------
+    modules : sequence of torch.nn.Module
+        The layer of each model, from which it starts.
+
+    Attributes
+    ----------
+    values, gradients : list of Tensor, each of shape (R, ...)
+        The parameters in the order of :meth:`parameters`, and the gradient of the loss with
+        respect to them. Views of :attr:`Stack.parameter`.
+    """
+
+    values: list[Tensor]
+    gradients: list[Tensor]
+
+    def __init__(self, modules: Sequence[Any]) -> None:
+        self._modules = modules
+
+    @staticmethod
+    def parameters(module: Any) -> list[Tensor]:
+        """Views of a module's parameters in the layout of the stack."""
+        return []
+
+    def first_values(self) -> list[Tensor]:
+        """Stack the parameters of the models' modules."""
+        of_models = zip(*map(self.parameters, self._modules), strict=True)
+        return [torch.stack(same) for same in of_models]
+
+    def store(self) -> None:
+        """Write what was learnt to the models' modules."""
+        for model, module in enumerate(self._modules):
+            for own, value in zip(self.parameters(module), self.values, strict=True):
+                own.copy_(value[model])
+
+    @abstractmethod
+    def forward(self, x: Tensor, training: bool) -> Tensor:
+        """Map rows of shape (R, n, in); in training, keep what the gradient needs."""
+
+    @abstractmethod
+    def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        """Gradient of the loss with respect to the input, from that with respect to the output.
+
+        Parameters
+        ----------
+        g : Tensor of shape (R, n, out)
+        parameters, inputs : bool
+            Whether to write ``gradients`` and to compute the gradient of the input.
+        """
+
+
+class _Linear(_Layer):
+    """:class:`torch.nn.Linear`."""
+
+    @staticmethod
+    def parameters(module: nn.Linear) -> list[Tensor]:
+        return [module.weight.T, module.bias[None]]
+
+    def forward(self, x: Tensor, training: bool) -> Tensor:
+        weight, bias = self.values
+        self._x = x
+        # torch.baddbmm, which would first copy the bias to all rows, takes an eighth longer.
+        return product(x, weight).add_(bias)
+
+    def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        if parameters:
+            product(self._x.transpose(1, 2), g, out=self.gradients[0])
+            torch.sum(g, 1, keepdim=True, out=self.gradients[1])
+        return product(g, self.values[0].transpose(1, 2)) if inputs else None
+
+
+class _ReLU(_Layer):
+    """:class:`torch.nn.ReLU`, in place both ways: no layer needs its own output."""
+
+    def forward(self, x: Tensor, training: bool) -> Tensor:
+        self._y = torch.relu_(x)
+        return self._y
+
+    def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        return torch.ops.aten.threshold_backward.grad_input(g, self._y, 0, grad_input=g)
+
+
+class _BatchNorm(_Layer):
+    """:class:`torch.nn.BatchNorm1d` with its running statistics (variance unbiased).
+
+    In training its input is overwritten.
+    """
+
+    def __init__(self, modules: Sequence[nn.BatchNorm1d]) -> None:
+        super().__init__(modules)
+        first = modules[0]
+        if first.running_mean is None or first.momentum is None or not first.affine:
+            raise TypeError(f"Batch normalisation is stacked in its usual form only, got {first}.")
+        self._eps, self._momentum = first.eps, first.momentum
+        self._mean, self._variance = (
+            torch.stack([getattr(module, name)[None] for module in modules])
+            for name in ("running_mean", "running_var")
+        )
+        self._n_batches = 0
+
+    @staticmethod
+    def parameters(module: nn.BatchNorm1d) -> list[Tensor]:
+        return [module.weight[None], module.bias[None]]
+
+    def store(self) -> None:
+        super().store()
+        for module, mean, variance in zip(self._modules, self._mean, self._variance, strict=True):
+            module.running_mean.copy_(mean[0])
+            module.running_var.copy_(variance[0])
+            module.num_batches_tracked.fill_(self._n_batches)
+
+    def forward(self, x: Tensor, training: bool) -> Tensor:
+        weight, bias = self.values
+        if not training:
+            scale = weight * torch.rsqrt(self._variance + self._eps)
+            return torch.addcmul(bias, x - self._mean, scale)
+        n = x.shape[1]
+        mean = x.sum(1, keepdim=True) / n
+        self._centred = x.sub_(mean)
+        variance = (x * x).sum(1, keepdim=True) / n
+        self._inverse = torch.rsqrt(variance + self._eps)
+        self._mean.lerp_(mean, self._momentum)
+        self._variance.lerp_(variance * (n / (n - 1)), self._momentum)
+        self._n_batches += 1
+        return torch.addcmul(bias, self._centred, weight * self._inverse)
+
+    def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        total = g.sum(1, keepdim=True)
+        along = (g * self._centred).sum(1, keepdim=True) * self._inverse
+        if parameters:
+            self.gradients[0].copy_(along)
+            self.gradients[1].copy_(total)
+        if not inputs:
+            return None
+        # (g - total / n - normal along / n) times the scale, in two passes over the rows.
+        scale = self.values[0] * self._inverse
+        share = scale / -g.shape[1]
+        on_x = torch.addcmul(total * share, g, scale)
+        return on_x.addcmul_(self._centred, along * self._inverse * share)
+
+
+class _WeightNorm(_Layer):
+    """:class:`WeightNormLinear`."""
+
+    @staticmethod
+    def parameters(module: WeightNormLinear) -> list[Tensor]:
+        return [module.direction, module.length[:, None], module.bias[None]]
+
+    def forward(self, x: Tensor, training: bool) -> Tensor:
+        direction, length, bias = self.values
+        self._norm = torch.linalg.vector_norm(direction, dim=2, keepdim=True)
+        self._scale = length / self._norm
+        self._x, self._weight = x, direction * self._scale
+        return product(x, self._weight.transpose(1, 2)) + bias
+
+    def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        if parameters:
+            direction = self.values[0]
+            of_weight = product(g.transpose(1, 2), self._x)
+            of_length = (of_weight * direction).sum(2, keepdim=True) / self._norm
+            # The part of the gradient that would only lengthen the direction has no effect.
+            across = of_weight - direction * (of_length / self._norm)
+            self.gradients[0].copy_(across * self._scale)
+            self.gradients[1].copy_(of_length)
+            torch.sum(g, 1, keepdim=True, out=self.gradients[2])
+        return product(g, self._weight) if inputs else None
+
+
+class Stack:
+    """The same chain of layers in R models, each with parameters of its own.
+
+    Parameters
+    ----------
+    chains : sequence of sequences of torch.nn.Module
+        For each model its layers, from which it starts and to which :meth:`store` writes: linear
+        (first where there are several), ReLU, batch normalisation, or :class:`WeightNormLinear`.
+
+    Attributes
+    ----------
+    parameter : torch.nn.Parameter of shape (R, P)
+        All parameters, a row for each model, with their gradient; for the optimizer.
+
+    Raises
+    ------
+    TypeError
+        Another kind of layer.
+    """
+
+    _KINDS: ClassVar[dict[type[nn.Module], type[_Layer]]] = {
+        nn.Linear: _Linear,
+        nn.ReLU: _ReLU,
+        nn.BatchNorm1d: _BatchNorm,
+        WeightNormLinear: _WeightNorm,
+    }
+
+    def __init__(self, chains: Sequence[Sequence[nn.Module]]) -> None:
+        self._layers: list[_Layer] = []
+        for modules in zip(*chains, strict=True):
+            kind = self._KINDS.get(type(modules[0]))
+            if kind is None:
+                raise TypeError(f"Layers of type {type(modules[0]).__name__} cannot be stacked.")
+            self._layers.append(kind(modules))
+        self._lay_out()
+
+    @torch.no_grad()
+    def _lay_out(self) -> None:
+        """Give all parameters of all layers their places in one array."""
+        first = [layer.first_values() for layer in self._layers]
+        tensors = list(itertools.chain.from_iterable(first))
+        sizes = [LANES * math.ceil(tensor[0].numel() / LANES) for tensor in tensors]
+        flat = tensors[0].new_zeros(len(tensors[0]), sum(sizes))
+        gradient = torch.zeros_like(flat)
+        self.parameter = nn.Parameter(flat)
+        self.parameter.grad = gradient
+        places = zip(torch.split(flat, sizes, 1), torch.split(gradient, sizes, 1), strict=True)
+        for layer, values in zip(self._layers, first, strict=True):
+            layer.values, layer.gradients = [], []
+            for value in values:
+                own, its_gradient = (
+                    place[:, : value[0].numel()].view_as(value) for place in next(places)
+                )
+                layer.values.append(own.copy_(value))
+                layer.gradients.append(its_gradient)
+
+    def forward(self, x: Tensor, training: bool = True) -> Tensor:
+        """Map rows of shape (R, n, in) to (R, n, out).
+
+        ``training`` is that of batch normalisation: by the statistics of these rows, not by the
+        running ones.
+        """
+        for layer in self._layers:
+            x = layer.forward(x, training)
+        return x
+
+    def backward(
+        self, gradient: Tensor, *, parameters: bool = True, inputs: bool = True
+    ) -> Tensor | None:
+        """Carry the gradient of the loss back through what the last :meth:`forward` computed.
+
+        Parameters
+        ----------
+        gradient : Tensor of shape (R, n, out)
+            With respect to the output.
+        parameters : bool
+            Whether to write the gradient of ``parameter``, in place of that of the last step.
+        inputs : bool
+            Whether to compute the gradient with respect to the input.
+
+        Returns
+        -------
+        gradient : Tensor of shape (R, n, in) or None
+        """
+        g: Tensor | None = gradient
+        for layer in reversed(self._layers):
+            assert g is not None
+            g = layer.backward(g, parameters, inputs or layer is not self._layers[0])
+        return g
+
+    @torch.no_grad()
+    def store(self) -> None:
+        """Write each model's parameters and statistics to the modules it was made of."""
+        for layer in self._layers:
+            layer.store()

@@ -1,0 +1,102 @@
+"""Repetitions that are trained as one program, as KRDA's are."""
+
+import pytest
+from cell_factory import n_fits, odd_cell, without_times
+
+from experiments.cells import run_cell, run_repetitions
+from experiments.estimates import Estimates
+from experiments.records import RecordStore
+from experiments.runner import Run
+from krda import KRDA
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """How many models each program trained, in the order in which they were started."""
+    sizes = []
+    real = KRDA._fit_together.__func__
+
+    def counting(cls, methods, domains):
+        sizes.append(len(methods))
+        return real(cls, methods, domains)
+
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(counting))
+    return sizes
+
+
+def cell_of(tmp_path, *plan):
+    return odd_cell(tmp_path, "10", plan or ("ok",), method="krda")
+
+
+def run(cell, tmp_path, **options):
+    store = RecordStore(tmp_path / "records")
+    run = Run([cell], store, Estimates(()), n_workers=1, **options)
+    for _ in run.go():
+        pass
+    return run, store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
+
+
+def test_the_repetitions_are_one_program_and_its_time_is_divided(tmp_path, programs):
+    record = run_cell(cell_of(tmp_path))
+    assert record.complete
+    assert programs == [3]
+    assert len({o.fit_seconds for o in record.outcomes}) == 1
+
+
+def test_a_resumed_cell_trains_what_is_left_and_ends_with_the_same_record(tmp_path, programs):
+    cell, records = cell_of(tmp_path), []
+    whole = run_cell(cell, checkpoint=records.append)
+    assert without_times(run_cell(cell, records[0])) == without_times(whole)
+    assert programs == [3, 2]
+
+
+def test_one_after_another_gives_the_same_outcomes(tmp_path, programs):
+    cell = cell_of(tmp_path)
+    alone = list(run_repetitions(cell, (0, 1, 2), together=False))
+    assert programs in ([], [1, 1, 1])
+    assert [o.accuracy for o in alone] == list(run_cell(cell).accuracies)
+
+
+def test_an_error_of_one_model_is_its_own(tmp_path, programs):
+    record = run_cell(cell_of(tmp_path, "ok", "raise", "ok"))
+    assert [o.status for o in record.outcomes] == ["done", "failed", "done"]
+    assert "told to fail" in record.outcomes[1].error
+    assert programs == [3]
+
+
+def test_an_error_of_the_whole_lets_each_repetition_run_alone(tmp_path, monkeypatch):
+    def fail(cls, methods, domains):
+        raise MemoryError("too many models")
+
+    real = run_cell(cell_of(tmp_path))
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(fail))
+    assert run_cell(cell_of(tmp_path)).accuracies == real.accuracies
+
+
+def test_a_program_that_dies_lets_each_repetition_run_alone(tmp_path):
+    done, record = run(cell_of(tmp_path, "ok", "kill", "ok"), tmp_path)
+    assert record.complete
+    assert done.failures == []
+    assert n_fits(tmp_path, "10") == 2 + 3
+
+
+def test_the_repetition_at_fault_is_then_lost_alone(tmp_path):
+    done, record = run(cell_of(tmp_path, "ok", "kill", "ok", "kill", "ok"), tmp_path)
+    assert [o.status for o in record.outcomes] == ["done", "failed", "done"]
+    assert [f.repetition for f in done.failures] == [1]
+    assert n_fits(tmp_path, "10") == 2 + 3
+
+
+def test_the_time_limit_of_a_program_is_that_of_all_its_repetitions(tmp_path):
+    # Twelve seconds for the three of them.
+    done, record = run(cell_of(tmp_path, 4), tmp_path, timeout_seconds=8.0)
+    assert record.complete
+    assert done.failures == []
+    assert n_fits(tmp_path, "10") == 3
+
+
+def test_a_program_that_takes_too_long_lets_each_repetition_run_alone(tmp_path):
+    done, record = run(cell_of(tmp_path, 60, "ok"), tmp_path, timeout_seconds=5.0)
+    assert record.complete
+    assert done.failures == []
+    assert n_fits(tmp_path, "10") == 1 + 3

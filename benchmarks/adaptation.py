@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import domains, standardized
-from benchmarks.density import held_out_share
 from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, Prepared, require, require_memory
 
@@ -16,23 +15,18 @@ KRDA_FIT = "KRDA, fit and transform"
 D = 27
 
 
-def krda_model(n: int, max_steps: int, **parameters: Any) -> Any:
+def krda_model(max_steps: int) -> Any:
     """KRDA with a classifier that costs nothing, so that its fit is the adaptation alone."""
     from sklearn.dummy import DummyClassifier
 
     from krda import KRDA
 
-    return KRDA(
-        classifier=DummyClassifier(),
-        max_steps=max_steps,
-        random_state=0,
-        **{"validation_fraction": held_out_share(n), **parameters},
-    )
+    return KRDA(classifier=DummyClassifier(), max_steps=max_steps, random_state=0)
 
 
 def warm_up() -> None:
     """Fit a little, so that what libraries load on first use is no case's time or memory."""
-    krda_model(40, 5).fit(*domains(40, 2))
+    krda_model(5).fit(*domains(40, 2))
 
 
 def prepare_krda(n: int, max_steps: int) -> Prepared:
@@ -43,7 +37,7 @@ def prepare_krda(n: int, max_steps: int) -> Prepared:
     def describe(model: Any) -> Mapping[str, Any]:
         return {"steps": int(model.history_.steps[-1])}
 
-    return Prepared(lambda: krda_model(n, max_steps).fit(*rows), describe)
+    return Prepared(lambda: krda_model(max_steps).fit(*rows), describe)
 
 
 def prepare_pot(n: int, kind: str) -> Prepared:

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks import machine, tables
 from benchmarks.adaptation import KRDA_FIT
 from benchmarks.quantile import KINDS
-from benchmarks.scale import FIT, FIT_DEFAULT, TRANSFORM
+from benchmarks.scale import FIT, TRANSFORM
 from benchmarks.tables import Row, duration, number, select
 from benchmarks.together import ONE
 from benchmarks.transport import BISECTION, NEWTON
@@ -145,8 +145,7 @@ def _density(rows: list[Row]) -> list[str]:
 def _scale(rows: list[Row]) -> list[str]:
     found = []
     for case, name in (
-        (FIT_DEFAULT, "`KRDA.fit` by default"),
-        (FIT, "`KRDA.fit` with few rows held out"),
+        (FIT, "`KRDA.fit`"),
         (TRANSFORM, "`KRDA.transform`"),
     ):
         most = _largest(rows, case=case)

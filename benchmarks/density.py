@@ -10,15 +10,6 @@ from benchmarks.data import domains, standardized
 from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, Prepared
 
-# Rows of a domain that are held out at most. The share of 0.1, KRDA's default, is for tables of
-# hundreds or thousands of rows; every fifth step looks at all held-out rows.
-HELD_OUT_ROWS = 1_000
-
-
-def held_out_share(n: int) -> float:
-    """Share of n rows to hold out: a tenth, or as many as :data:`HELD_OUT_ROWS`."""
-    return min(0.1, HELD_OUT_ROWS / n)
-
 
 def prepare_fit(n: int, d: int, max_steps: int) -> Prepared:
     """Prepare the fit of one RNADE to n rows of each domain, KRDA's settings throughout."""
@@ -39,7 +30,7 @@ def prepare_fit(n: int, d: int, max_steps: int) -> Prepared:
     tables = [
         torch.from_numpy(standardized(X)).to(torch.float32).unsqueeze(0) for X in (rows.Xs, rows.Xt)
     ]
-    options = TrainingOptions(max_steps=max_steps, validation_fraction=held_out_share(n))
+    options = TrainingOptions(max_steps=max_steps)
 
     def fit() -> TrainingHistory:
         model = RNADE(d, sigma_floor=0.01)

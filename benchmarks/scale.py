@@ -8,16 +8,14 @@ from typing import Any
 
 from benchmarks.adaptation import D, krda_model, warm_up
 from benchmarks.data import domains
-from benchmarks.density import HELD_OUT_ROWS
 from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, Prepared
 
-FIT_DEFAULT = "KRDA.fit, as it is"
-FIT = f"KRDA.fit, at most {HELD_OUT_ROWS} rows held out"
+FIT = "KRDA.fit"
 TRANSFORM = "KRDA.transform"
 
 
-def prepare_fit(n: int, max_steps: int, parameters: Mapping[str, Any]) -> Prepared:
+def prepare_fit(n: int, max_steps: int) -> Prepared:
     """Prepare a fit to n rows of each domain; it carries the source rows, too."""
     rows = domains(n, D)
     warm_up()
@@ -26,12 +24,12 @@ def prepare_fit(n: int, max_steps: int, parameters: Mapping[str, Any]) -> Prepar
         history = model.history_
         return {"steps": int(history.steps[-1]), "steps_kept": history.best_step}
 
-    return Prepared(lambda: krda_model(n, max_steps, **parameters).fit(*rows), describe)
+    return Prepared(lambda: krda_model(max_steps).fit(*rows), describe)
 
 
 def prepare_transform(n: int, fitted_rows: int, fitted_steps: int) -> Prepared:
     """Prepare the transport of n rows by a model fitted to fewer: its cost is that of the rows."""
-    model = krda_model(fitted_rows, fitted_steps).fit(*domains(fitted_rows, D))
+    model = krda_model(fitted_steps).fit(*domains(fitted_rows, D))
     rows = domains(n, D).Xs
     model.transform(rows[:64])
     return Prepared(lambda: model.transform(rows))
@@ -42,13 +40,9 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
     columns = {"d": D}
     return [
         [
-            Case(FIT, prepare_fit, {"n": n, "max_steps": sizes.max_steps, "parameters": {}},
+            Case(FIT, prepare_fit, {"n": n, "max_steps": sizes.max_steps},
                  {**columns, "n": n}, series="scale fit",
                  run_seconds=3 * sizes.long_seconds),
-            Case(FIT_DEFAULT, prepare_fit,
-                 {"n": n, "max_steps": sizes.max_steps, "parameters": {"validation_fraction": 0.1}},
-                 {**columns, "n": n}, compared_to=FIT, series="scale fit default",
-                 run_seconds=sizes.long_seconds),
             Case(TRANSFORM, prepare_transform,
                  {"n": n, "fitted_rows": sizes.fitted_rows, "fitted_steps": sizes.fitted_steps},
                  {**columns, "n": n}, series="scale transform",

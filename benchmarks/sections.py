@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks import adaptation, density, quantile, scale, together, transport
 from benchmarks.sizes import Sizes
 from benchmarks.timing import Case
+from krda.training import MAX_HELD_OUT
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ SECTIONS = (
         (
             "One RNADE (N = 5, H = 50) fitted to n rows of each of two domains, by KRDA's "
             "settings: at most 1,000 steps of 128 rows of each domain, stopped early by held-out "
-            f"rows. A tenth of the rows is held out, at most {density.HELD_OUT_ROWS:,}. `steps` "
-            "were made, `steps_kept` is where the lowest held-out loss was.",
+            f"rows. A tenth of the rows is held out, at most {MAX_HELD_OUT:,}. `steps` were made, "
+            "`steps_kept` is where the lowest held-out loss was.",
         ),
         density.groups,
     ),
@@ -101,10 +102,9 @@ SECTIONS = (
             "KRDA on n rows of each domain, 27 columns, one thread, from arrays in memory. A fit "
             "makes a bounded number of steps (`steps`), each of 128 rows of each domain, and then "
             "carries the n source rows; the classifier is left out. What grows with n beside the "
-            "transport is the share of rows held out, and looking for atoms (a sort of each "
-            f"column). One fit holds out at most {density.HELD_OUT_ROWS:,} rows "
-            "(`validation_fraction`), the other what KRDA holds out by default. The transport is "
-            "by a model fitted to few rows: its cost is that of the rows carried.",
+            f"transport is the search for atoms (a sort of each column): at most {MAX_HELD_OUT:,} "
+            "rows are held out. The transport is by a model fitted to few rows: its cost is that "
+            "of the rows carried.",
         ),
         scale.groups,
     ),

@@ -29,7 +29,7 @@ class Sizes:
     fitted_rows, fitted_steps : int
         Of the two densities that the transport goes between.
     long_seconds : float
-        Limit of the fits of the section *density* and, three times as much, of *scale*.
+        Limit of fits and, three times as much, of what the section *scale* does.
     threads : tuple of int
         Numbers of threads, besides one, that the transport is measured with.
     """

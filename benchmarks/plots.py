@@ -33,6 +33,8 @@ _STYLES = (
     LineStyle(TRANSPORTED, (0, (8, 1)), "P"),
     LineStyle(GREY, (0, (6, 2)), "h"),
     LineStyle(BLACK, ":", "x"),
+    LineStyle(PURPLE, (0, (2, 2)), "*"),
+    LineStyle(BLACK, (0, (5, 1)), "<"),
 )
 
 #: For each section that is drawn: what tells its panels apart, what its lines, and what is drawn.
@@ -68,12 +70,13 @@ def draw(section: str, rows: Sequence[Row], path: Path) -> list[Path]:
     panels = list(dict.fromkeys(row[by] for row in done)) if by else [None]
     panels = [p for p in panels if by is None or len({r["n"] for r in done if r[by] == p}) > 1]
     lines = list(dict.fromkeys(row[line_by] for row in done))
+    assert len(lines) <= len(_STYLES), "each line needs a style of its own"
     with new_figure(PAGE_WIDTH, 3.4) as figure:
         shown = [(panel, value) for panel in panels for value in values]
         axes = figure.subplots(1, len(shown), sharey=len(values) == 1, squeeze=False)[0]
         for axis, (panel, value) in zip(axes, shown, strict=True):
             own = [row for row in done if by is None or row[by] == panel]
-            for line, style in zip(lines, _STYLES * len(lines), strict=False):
+            for line, style in zip(lines, _STYLES, strict=False):
                 _draw_line(axis, [row for row in own if row[line_by] == line], value, style,
                            f"d = {line}" if line_by == "d" else str(line))  # fmt: skip
             if panel is not None:

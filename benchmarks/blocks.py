@@ -94,7 +94,7 @@ def _carry_slice(task: tuple[Path, Path, slice]) -> None:
 
 
 def carry_file(
-    model: Path, source: Path, carried: Path, *, rows: int = 49_152, processes: int = 2
+    model: Path, source: Path, carried: Path, *, rows: int = 65_536, processes: int = 2
 ) -> None:
     """Carry the rows of a NumPy file into another one; neither is ever in memory as a whole.
 
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("source", type=Path)
     parser.add_argument("carried", type=Path)
-    parser.add_argument("--rows", type=int, default=49_152, help="in a block")
+    parser.add_argument("--rows", type=int, default=65_536, help="in a block")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     carry_file(

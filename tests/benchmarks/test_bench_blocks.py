@@ -12,7 +12,7 @@ from krda import KRDA
 def fitted(tmp_path_factory):
     directory = tmp_path_factory.mktemp("blocks")
     rng = np.random.default_rng(0)
-    Xs, Xt = rng.normal(size=(20_000, 3)), 2 * rng.normal(size=(200, 3)) + 1
+    Xs, Xt = rng.normal(size=(80_000, 3)), 2 * rng.normal(size=(200, 3)) + 1
     model = KRDA(classifier=DummyClassifier(), max_steps=20, random_state=0)
     model.fit(Xs[:200], np.arange(200) % 2, Xt)
     (directory / "model.pickle").write_bytes(pickle.dumps(model))
@@ -23,7 +23,7 @@ def fitted(tmp_path_factory):
 def test_two_processes_carry_a_file_to_the_bytes_of_one_go(fitted, tmp_path):
     directory, model, Xs = fitted
     carried = tmp_path / "carried.npy"
-    carry_file(directory / "model.pickle", directory / "source.npy", carried, rows=8_192)
+    carry_file(directory / "model.pickle", directory / "source.npy", carried, rows=32_768)
     assert np.load(carried).tobytes() == model.transform(Xs).tobytes()
     assert [path.name for path in tmp_path.iterdir()] == ["carried.npy"]
 
@@ -31,16 +31,16 @@ def test_two_processes_carry_a_file_to_the_bytes_of_one_go(fitted, tmp_path):
 def test_blocks_of_any_size_agree_to_rounding(fitted):
     directory, model, Xs = fitted
     carry = CarryBlock(directory / "model.pickle")
-    parts = [carry(Xs[i : i + 3_777]) for i in range(0, len(Xs), 3_777)]
+    parts = [carry(Xs[i : i + 13_777]) for i in range(0, len(Xs), 13_777)]
     np.testing.assert_allclose(np.vstack(parts), model.transform(Xs), rtol=1e-9, atol=1e-9)
 
 
 def test_slices_cover_every_row_once():
-    covered = [i for part in slices(20_000, 8_192) for i in range(20_000)[part]]
-    assert covered == list(range(20_000))
+    covered = [i for part in slices(80_000, 32_768) for i in range(80_000)[part]]
+    assert covered == list(range(80_000))
 
 
-@pytest.mark.parametrize("rows", [0, -8_192, 1_000])
+@pytest.mark.parametrize("rows", [0, -32_768, 1_000])
 def test_blocks_that_would_change_the_arithmetic_are_refused(rows):
-    with pytest.raises(ValueError, match="multiple of 8192"):
+    with pytest.raises(ValueError, match="multiple of 32768"):
         list(slices(10, rows))

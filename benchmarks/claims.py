@@ -17,9 +17,10 @@ from benchmarks import machine, tables
 from benchmarks.adaptation import KRDA_FIT
 from benchmarks.quantile import KINDS
 from benchmarks.scale import FIT, TRANSFORM
-from benchmarks.tables import Row, duration, number, select
+from benchmarks.tables import Row, duration, matching, number, select
 from benchmarks.together import ONE
 from benchmarks.transport import BISECTION, NEWTON
+from experiments.markdown import table
 
 MISSING = "No full run is stored: `make bench` makes one."
 
@@ -74,18 +75,15 @@ def claims(directory: Path) -> list[Claim]:
 
 def _largest(rows: list[Row], **wanted: Any) -> Row | None:
     """Of the rows that are done and wanted, the one with the most columns, then rows."""
-    found = [
-        row
-        for row in rows
-        if row.get("status") == "done" and all(row.get(k) == v for k, v in wanted.items())
-    ]
-    return max(found, key=lambda row: (row.get("d", 0), row.get("n", 0)), default=None)
+    return max(
+        matching(rows, **wanted), key=lambda row: (row.get("d", 0), row.get("n", 0)), default=None
+    )
 
 
 def _transport(rows: list[Row]) -> list[str]:
     found = []
     # One number of columns, the largest with the largest table.
-    most = max((row["n"] for row in rows if row.get("status") == "done"), default=0)
+    most = max((row["n"] for row in matching(rows)), default=0)
     own = _largest(rows, case=NEWTON, n=most)
     if own is None:
         return []
@@ -310,7 +308,7 @@ def arithmetic(directory: Path) -> str:
              "transport took at the peak",
              f"{block['n'] * d * 8 / 1e6 + block['peak_mb']:.0f} MB"]
         )  # fmt: skip
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return table(lines)
 
 
 def _hours(seconds: float) -> str:

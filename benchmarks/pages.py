@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import claims, plots, tables
 from benchmarks.sections import SECTIONS
+from experiments.markdown import between
 
 DOCUMENTS = ("README.md", "docs/performance.md")
 
@@ -101,9 +102,7 @@ def filled(text: str, results: Path, link: str) -> str:
         if name not in contents:
             raise ValueError(f"Marks may be named {', '.join(contents)}; got {name!r}.")
         begin, end = (f"<!-- benchmarks {name}: {edge} -->" for edge in ("begin", "end"))
-        head, rest = text.split(begin, 1)
-        _, tail = rest.split(end, 1)
-        text = f"{head}{begin}\n{contents[name]()}\n{end}{tail}"
+        text = between(text, begin, end, contents[name]())
     return text
 
 

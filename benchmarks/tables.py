@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.figures.files import written_whole
+from experiments.markdown import table
 
 Row = dict[str, Any]
 
@@ -25,10 +26,10 @@ def write(path: Path, rows: Sequence[Row]) -> None:
     columns = [name for name in _FIRST if name in present]
     columns += list(dict.fromkeys(n for row in rows for n in row if n not in _FIRST))
     with written_whole(path) as file:
-        table = csv.DictWriter(file, columns, lineterminator="\n")
-        table.writeheader()
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
         for row in rows:
-            table.writerow({n: _text(v) for n, v in row.items() if v is not None})
+            writer.writerow({n: _text(v) for n, v in row.items() if v is not None})
 
 
 def _text(value: Any) -> str:
@@ -63,6 +64,15 @@ def _value(name: str, text: str) -> Any:
     return text  # A column of a module that writes its own rows.
 
 
+def matching(rows: Sequence[Row], **wanted: Any) -> list[Row]:
+    """Give the rows that are done and have the wanted values."""
+    return [
+        row
+        for row in rows
+        if row.get("status") == "done" and all(row.get(k) == v for k, v in wanted.items())
+    ]
+
+
 def select(rows: Sequence[Row], **wanted: Any) -> Row | None:
     """Give the one row that is done and has the wanted values; None where there is none.
 
@@ -71,11 +81,7 @@ def select(rows: Sequence[Row], **wanted: Any) -> Row | None:
     ValueError
         Several rows do.
     """
-    found = [
-        row
-        for row in rows
-        if row.get("status") == "done" and all(row.get(k) == v for k, v in wanted.items())
-    ]
+    found = matching(rows, **wanted)
     if len(found) > 1:
         raise ValueError(f"{len(found)} rows have {wanted}: name more columns.")
     return found[0] if found else None
@@ -102,7 +108,7 @@ def markdown(rows: Sequence[Row]) -> str:
         [":--" if name in ("case", "kind", "warning") else "--:" for name in columns],
         *([_cell(row, name) for name in columns] for row in rows),
     ]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return table(lines)
 
 
 def _cell(row: Row, name: str) -> str:

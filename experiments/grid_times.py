@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from experiments.markdown import table
 from experiments.plan import METHOD_LABELS
 from experiments.records import Record
 
@@ -58,7 +59,7 @@ def time_table(records: Iterable[Record]) -> str:
         lines.append([METHOD_LABELS.get(method, method), *own, _seconds(totals[method])])
     sums = [sum(s for (_, d), s in seconds.items() if d == dataset) for dataset in datasets]
     lines.append(["**all**", *(_seconds(s) for s in (*sums, sum(sums)))])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return table(lines)
 
 
 def _seconds(value: float | None) -> str:

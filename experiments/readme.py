@@ -14,6 +14,7 @@ import csv
 from pathlib import Path
 
 from experiments.grid_times import time_table
+from experiments.markdown import between, table
 from experiments.plan import METHOD_LABELS
 from experiments.records import RecordStore
 
@@ -63,7 +64,7 @@ def summary(tables: Path) -> str:
     for method in methods:
         values = [means.get((method, name), ("–", "–")) for name in names]
         lines.append([METHOD_LABELS[method], *(value for pair in values for value in pair)])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return table(lines)
 
 
 def _mean(values: list[str]) -> str:
@@ -80,11 +81,7 @@ def with_summary(document: str, text: str) -> str:
     ValueError
         The marks are not there, once each and in order.
     """
-    if document.count(BEGIN) != 1 or document.count(END) != 1:
-        raise ValueError(f"The document must hold {BEGIN} and {END} once each.")
-    head, rest = document.split(BEGIN)
-    _, tail = rest.split(END)
-    return f"{head}{BEGIN}\n{text}\n{END}{tail}"
+    return between(document, BEGIN, END, text)
 
 
 def contents(root: Path) -> dict[Path, str]:

@@ -103,6 +103,8 @@ class KernelMeanMatching(AlignedClassifier):
     kernel mean matching. In: Dataset Shift in Machine Learning, MIT Press 2009.
     """
 
+    weights_source = True
+
     weights_: FloatArray
     objective_: float
     gap_: float

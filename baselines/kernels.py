@@ -55,6 +55,11 @@ def bandwidth(gamma: Any, rows: FloatArray) -> float:
             squared = rows.shape[1] * rows.var()
         else:
             raise ValueError(f"gamma must be 'median', 'scale' or a positive number, got {gamma!r}")
+        if not 0 < squared < np.inf and (np.ptp(compared, axis=0) > 0).any():
+            raise ValueError(
+                f"gamma={gamma!r} needs distances between rows whose squares are numbers in double "
+                f"precision, got {squared:g}. Scale the columns, to about 1."
+            )
         if not squared > 0:
             drawn = "" if compared is rows else f" drawn out of {len(rows)}"
             raise ValueError(

@@ -66,7 +66,7 @@ def memory_limit() -> float:
         soft, _ = resource.getrlimit(resource.RLIMIT_AS)
         if soft != resource.RLIM_INFINITY:
             limits.append(soft)
-    return float(min(*limits, *_cgroup_limits(), math.inf))
+    return float(min([*limits, *_cgroup_limits()], default=math.inf))
 
 
 def _cgroup_limits() -> list[int]:

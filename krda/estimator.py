@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import AlignedClassifier, AlignedSource, Domains, FloatArray, seed_from
+from krda.adaptation import (
+    AlignedClassifier,
+    AlignedSource,
+    Domains,
+    FloatArray,
+    require_finite,
+    seed_from,
+)
 from krda.extrapolation import column_ranges, warn_of_far_rows
 from krda.mixture import QuantileMethod
 from krda.preprocessing import (
@@ -22,6 +29,7 @@ from krda.preprocessing import (
     column_maps,
     constant_columns,
     squeezed_columns,
+    unscalable_columns,
 )
 from krda.rnade import RNADE, RNADEDensity
 from krda.training import (
@@ -298,6 +306,13 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self._check_parameters()
         seed = seed_from(self.random_state)
         constant = constant_columns(Xs) | constant_columns(Xt)
+        unscalable = (unscalable_columns(Xs) | unscalable_columns(Xt)) & ~constant
+        if unscalable.any():
+            raise ValueError(
+                f"Columns {np.flatnonzero(unscalable).tolist()} hold numbers so large or so small "
+                "that they have no standard deviation in double precision; expected magnitudes "
+                "between 1e-150 and 1e150. Choose another unit for them."
+            )
         if constant.all():
             raise ValueError(
                 "Every column is constant in the source or in the target; there is no "
@@ -434,6 +449,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         result = np.empty_like(X)
         result[:, order] = maps["target"].backward(carried.numpy())
         result[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
+        require_finite(result, "KRDA: the carried source")
         return result
 
     def transform(self, Xs: ArrayLike, /) -> FloatArray:

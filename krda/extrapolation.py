@@ -11,15 +11,16 @@ FloatArray = NDArray[np.float64]
 
 #: A carried value is far out where it lies beyond the target's range by more than this many widths
 #: of the range. Fitted tails reach beyond the range in good fits too: over all tasks and
-#: repetitions of the benchmark (3 data sets, 205 fits) training rows by 2.8 widths at most, source
-#: rows kept out of the fit by 3.4. What goes wrong does not stop there: rows that no density
-#: describes end up at 1e2 to 1e14 widths.
+#: repetitions of the benchmark's KRDA (205 fits of 3 data sets) training rows by 2.8 widths at
+#: most, source rows kept out of the fit by 3.4. What goes wrong does not stop there: rows that no
+#: density describes end up at 1e2 to 1e13 widths.
 FAR_WIDTHS = 10.0
 
 # What is looked at is where rows land, not where they come from. A source row far out is mostly
 # carried to the edge of the target, for quantiles are clipped; while a training row, inside all
 # ranges of the source, can be carried to 1e12 widths, where an odd value of one column makes the
-# network extrapolate the next. Only the outcome tells the two apart.
+# network extrapolate the next. Only the outcome tells the two apart. (One such row is in the
+# benchmark: columns reversed, simulated HEPMASS from 1500 to 500 GeV, third repetition.)
 
 
 def column_ranges(X: FloatArray) -> FloatArray:

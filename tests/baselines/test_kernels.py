@@ -83,3 +83,12 @@ def test_gram_matrices_are_their_formulas():
 def test_an_unknown_kernel_is_refused():
     with pytest.raises(ValueError, match="kernel must be one of rbf, linear"):
         check_kernel("cosine")
+
+
+@pytest.mark.parametrize("rule", ["median", "scale"])
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_distances_beyond_double_precision_are_not_called_equal_rows(rule, unit):
+    rows = unit * np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="Scale the columns"):
+        bandwidth(rule, rows)

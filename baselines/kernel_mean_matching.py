@@ -9,6 +9,7 @@ import piqp
 from numpy.typing import NDArray
 
 from baselines.kernels import bandwidth, check_kernel, gram, is_number
+from baselines.memory import check_matrix_size
 from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
 
 #: Largest relative distance from the optimum with which weights are accepted.
@@ -16,6 +17,10 @@ GAP_LIMIT = 1e-5
 
 #: How far the mean weight may be outside its bounds.
 MEAN_LIMIT = 1e-6
+
+#: Matrices of the size of the source's Gram matrix at the peak, measured: the matrix itself, and
+#: what PIQP makes of it.
+_GRAM_COPIES = 6
 
 #: Least weight that the classifier gets, where the mean is about 1. scikit-learn's SVC drops rows
 #: of weight zero, and where a whole class goes it names the remaining ones wrongly.
@@ -86,6 +91,9 @@ class KernelMeanMatching(AlignedClassifier):
         or a mean outside its bounds.
     ValueError
         From ``fit``, where all weights are zero, which takes ``eps`` of 1 or more.
+    MemoryError
+        From ``fit``, before any work, where the Gram matrix cannot be held: memory is quadratic in
+        the source rows.
 
     References
     ----------
@@ -94,6 +102,8 @@ class KernelMeanMatching(AlignedClassifier):
     A. Gretton, A. Smola, J. Huang, M. Schmittfull, K. Borgwardt, B. Schölkopf. Covariate shift by
     kernel mean matching. In: Dataset Shift in Machine Learning, MIT Press 2009.
     """
+
+    weights_source = True
 
     weights_: FloatArray
     objective_: float
@@ -126,6 +136,12 @@ class KernelMeanMatching(AlignedClassifier):
                 f"No weights can average at least 1 - eps = {1 - eps:.3g} with none above "
                 f"B = {self.B!r}; raise B or eps."
             )
+        check_matrix_size(
+            n, n, what="source by source rows", method="KernelMeanMatching", copies=_GRAM_COPIES
+        )
+        check_matrix_size(
+            n, len(Xt), what="source by target rows", method="KernelMeanMatching", copies=1
+        )
         rows = np.concatenate([Xs, Xt])
         self.gamma_ = bandwidth(self.gamma, rows) if self.kernel == "rbf" else np.nan
         K = gram(self.kernel, Xs, Xs, self.gamma_)

@@ -104,7 +104,7 @@ class QuantileMapping(AlignedClassifier):
 
     def _map_source(self, Xs: FloatArray) -> FloatArray:
         columns = zip(Xs.T, self.values_, self.images_, strict=True)
-        return np.column_stack([np.interp(x, values, images) for x, values, images in columns])
+        return np.column_stack([_interpolate(x, values, images) for x, values, images in columns])
 
     def transform(self, Xs: ArrayLike) -> FloatArray:
         """Map source rows to the target's columns.
@@ -120,3 +120,16 @@ class QuantileMapping(AlignedClassifier):
         mapped : ndarray of shape (n, n_features)
         """
         return self._map_source(self._validate_target(Xs))
+
+
+def _interpolate(x: FloatArray, values: FloatArray, images: FloatArray) -> FloatArray:
+    """Go along the straight lines between images, and stay at the outermost ones beyond."""
+    y = np.interp(x, values, images)
+    # Between values too near each other the slope overflows; the share of the way does not.
+    steep = np.flatnonzero(~np.isfinite(y))
+    if len(steep):
+        right = np.clip(np.searchsorted(values, x[steep]), 1, len(values) - 1)
+        left = right - 1
+        share = (x[steep] - values[left]) / (values[right] - values[left])
+        y[steep] = images[left] + share * (images[right] - images[left])
+    return y

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from baselines.memory import check_matrix_size
 from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, require_finite
 
 TRANSPORTS = ("emd", "sinkhorn", "sinkhorn_lpl1", "linear")
@@ -19,6 +20,10 @@ MISPLACED_MASS_LIMIT = 1e-3
 
 #: Iterations by default: pivots of the simplex, Sinkhorn steps, outer steps of the class term.
 _DEFAULT_MAX_ITER = {"emd": 1_000_000, "sinkhorn": 10_000, "sinkhorn_lpl1": 10}
+
+#: Matrices of the size of the plan at the peak, measured with POT 0.9: costs, plan, and what the
+#: solver works with.
+_PLAN_COPIES = {"emd": 5, "sinkhorn": 8, "sinkhorn_lpl1": 11}
 
 
 class TransportError(FloatingPointError):
@@ -87,6 +92,9 @@ class OptimalTransport(AlignedClassifier):
         of the mass. POT only warns there and puts the rows concerned at the origin, so that a
         classifier would learn from invented rows. The class term's outer loop has no criterion of
         convergence in POT; its inner ones are checked through the last plan.
+    MemoryError
+        From ``fit``, before any work, where the plan cannot be held: memory is the product of the
+        domains' rows for all variants but "linear".
 
     Notes
     -----
@@ -125,6 +133,14 @@ class OptimalTransport(AlignedClassifier):
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         self._check_parameters()
+        if self.transport in _PLAN_COPIES:
+            check_matrix_size(
+                len(Xs),
+                len(Xt),
+                what="source by target rows",
+                method=f"OptimalTransport(transport={self.transport!r})",
+                copies=_PLAN_COPIES[self.transport],
+            )
         solver = self._solver()
         # POT compares labels by arithmetic and reserves -1; hand it 0, 1, ... instead.
         codes = np.unique(ys, return_inverse=True)[1]

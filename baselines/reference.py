@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.svm import SVC
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, check_labels, fresh_fit
+from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, fresh_fit
+from krda.inputs import check_labels, check_rows
 
 
 class SourceOnly(AlignedClassifier):
@@ -100,9 +100,7 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
             Sparse input.
         """
         with fresh_fit(self):
-            rows = check_array(
-                Xt, dtype=np.float64, input_name="Xt", ensure_min_samples=2, estimator=self
-            )
+            rows = check_rows(Xt, "Xt", 2)
             # Only for the number and the names of columns: validate_data calls every input 'X'.
             validate_data(self, Xt, skip_check_array=True, reset=True)
             labels, classes = check_labels(yt, rows, "yt")

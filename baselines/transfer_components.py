@@ -10,10 +10,18 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from baselines.kernels import bandwidth, check_kernel, gram, is_number
+from baselines.memory import check_matrix_size
 from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
 
 #: Up to this many training rows the dense eigensolver is as fast as Lanczos.
 _DENSE_UP_TO = 100
+
+#: Matrices of the size of K at the peak, measured: with Lanczos iteration K, the centred K and a
+#: square; with the dense solver its work space too.
+_LANCZOS_COPIES, _DENSE_COPIES = 3, 8
+
+#: New rows whose kernel values are held at a time.
+_PREDICTION_ROWS = 8192
 
 
 class TransferComponentAnalysis(AlignedClassifier):
@@ -76,6 +84,12 @@ class TransferComponentAnalysis(AlignedClassifier):
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
+    Raises
+    ------
+    MemoryError
+        From ``fit``, before any work, where K cannot be held: memory is quadratic in the rows of
+        both domains together.
+
     Notes
     -----
     The paper on KRDA states no parameters for this method, and the method's own paper tunes them on
@@ -122,6 +136,14 @@ class TransferComponentAnalysis(AlignedClassifier):
                 f"n_components must be an integer from 1 to {largest} (training rows of both "
                 f"domains less one) or a share between 0 and 1, got {wanted!r}."
             )
+        dense = whole and _solve_densely(int(wanted), len(rows))
+        check_matrix_size(
+            len(rows),
+            len(rows),
+            what="all training rows by themselves",
+            method="TransferComponentAnalysis",
+            copies=_DENSE_COPIES if dense else _LANCZOS_COPIES,
+        )
         self.gamma_ = bandwidth(self.gamma, rows) if self.kernel == "rbf" else np.nan
         self.training_rows_ = rows
         K = gram(self.kernel, rows, rows, self.gamma_)
@@ -145,7 +167,12 @@ class TransferComponentAnalysis(AlignedClassifier):
         return AlignedSource(K[: len(Xs)] @ self.coefficients_)
 
     def _map_target(self, X: FloatArray) -> FloatArray:
-        return gram(self.kernel, X, self.training_rows_, self.gamma_) @ self.coefficients_
+        parts = [
+            gram(self.kernel, X[i : i + _PREDICTION_ROWS], self.training_rows_, self.gamma_)
+            @ self.coefficients_
+            for i in range(0, len(X), _PREDICTION_ROWS)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def transform(self, Xs: ArrayLike) -> FloatArray:
         """Project rows of either domain on the components.
@@ -159,6 +186,11 @@ class TransferComponentAnalysis(AlignedClassifier):
         projected : ndarray of shape (n, n_components_)
         """
         return self._map_target(self._validate_target(Xs))
+
+
+def _solve_densely(k: int, n: int) -> bool:
+    """Say whether the dense solver is as fast for k of n components as Lanczos iteration."""
+    return n <= _DENSE_UP_TO or 5 * k > n
 
 
 def transfer_components(
@@ -211,7 +243,7 @@ def transfer_components(
         return root_inverse(K @ image)
 
     if dense is None:
-        dense = n <= _DENSE_UP_TO or 5 * k > n
+        dense = _solve_densely(k, n)
     if dense:
         matrix = product(np.eye(n))
         values, U = eigh((matrix + matrix.T) / 2, subset_by_index=[n - k, n - 1])

@@ -20,16 +20,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.svm import SVC
-from sklearn.utils import check_array, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from krda.inputs import check_labels, check_rows, column_labels
 
 FloatArray = NDArray[np.float64]
 
@@ -152,15 +148,20 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         Raises
         ------
         ValueError
-            Not numeric, NaN or infinite values, fewer than two rows in a domain, columns that
-            differ between the domains (number, names or order), labels that are missing, not of
-            classification type, of another length than ``Xs``, or of fewer than two classes.
+            Not numeric, dates, masked, NaN or infinite values, fewer than two rows in a domain,
+            columns that differ between the domains (number, names or order) or share a name,
+            labels that are missing, not of classification type, of another length than ``Xs``, or
+            of fewer than two classes.
         TypeError
             Sparse input.
         """
-        source = check_array(Xs, dtype=np.float64, input_name="Xs", ensure_min_samples=2)
+        source = check_rows(Xs, "Xs", 2)
         # Column number and names; the values were checked above, under the right name.
         validate_data(self, Xs, reset=True, skip_check_array=True)
+        columns = column_labels(Xs)
+        if columns is not None and not hasattr(self, "feature_names_in_"):
+            # Kept apart: scikit-learn compares names that are strings and no others.
+            self._columns_ = columns
         labels, classes = check_labels(ys, source, "ys")
         target = self._check_target(Xt, name="Xt", min_rows=2)
         self.classes_ = classes
@@ -181,13 +182,20 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         return self._check_target(X, name="X", min_rows=1)
 
     def _check_target(self, X: ArrayLike, *, name: str, min_rows: int) -> FloatArray:
-        rows = check_array(X, dtype=np.float64, input_name=name, ensure_min_samples=min_rows)
+        rows = check_rows(X, name, min_rows)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"{name} has {rows.shape[1]} columns, but Xs has {self.n_features_in_}. Source "
                 "and target must have the same features in the same order."
             )
         validate_data(self, X, reset=False, skip_check_array=True)
+        ours, theirs = getattr(self, "_columns_", None), column_labels(X)
+        if ours is not None and theirs is not None and ours != theirs:
+            raise ValueError(
+                f"{name} has the columns {theirs}, but Xs has {ours}. Source and target must have "
+                "the same features in the same order: select or rename the columns, or pass arrays "
+                "to go by position."
+            )
         return rows
 
 
@@ -202,6 +210,8 @@ class AlignedClassifier(DomainAdaptationClassifier):
     classifier_ : estimator
         The classifier fitted on the aligned source.
     """
+
+    weights_source: ClassVar[bool] = False  # whether _align gives sample weights
 
     classifier: Any
     classifier_: Any
@@ -219,22 +229,29 @@ class AlignedClassifier(DomainAdaptationClassifier):
         self._fit_classifier(classifier, self._align(Xs, ys, Xt), ys)
 
     def _new_classifier(self) -> Any:
-        """Give the final classifier, unfitted."""
-        return SVC() if self.classifier is None else clone(self.classifier)
+        """Give the final classifier, unfitted, or raise ValueError where it cannot be one."""
+        classifier = SVC() if self.classifier is None else clone(self.classifier)
+        # What only looks like an estimator of scikit-learn has no tags to tell what it is.
+        if hasattr(classifier, "__sklearn_tags__") and is_regressor(classifier):
+            raise ValueError(
+                f"classifier must be a classifier, got the regressor {type(classifier).__name__}: "
+                "it would predict numbers that are no labels."
+            )
+        if self.weights_source and not has_fit_parameter(classifier, "sample_weight"):
+            raise ValueError(
+                f"{type(self).__name__} weights the source rows, but "
+                f"{type(classifier).__name__}.fit takes no sample_weight. Choose a classifier "
+                "that does, such as sklearn.svm.SVC."
+            )
+        return classifier
 
     def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
         """Train the final classifier on aligned source rows and set ``classifier_``."""
         require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
         if aligned.sample_weight is None:
             self.classifier_ = classifier.fit(aligned.X, ys)
-        elif has_fit_parameter(classifier, "sample_weight"):
-            self.classifier_ = classifier.fit(aligned.X, ys, sample_weight=aligned.sample_weight)
         else:
-            raise ValueError(
-                f"{type(self).__name__} weights the source rows, but "
-                f"{type(classifier).__name__}.fit takes no sample_weight. Choose a classifier "
-                "that does, such as sklearn.svm.SVC."
-            )
+            self.classifier_ = classifier.fit(aligned.X, ys, sample_weight=aligned.sample_weight)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows.
@@ -364,42 +381,6 @@ def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
 def _forget_fit(estimator: BaseEstimator) -> None:
     for name in [n for n in vars(estimator) if n.endswith("_") and not n.startswith("__")]:
         delattr(estimator, name)
-
-
-def check_labels(y: ArrayLike, rows: FloatArray, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Check training labels.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-    rows : ndarray of shape (n, n_features)
-        The checked rows that they belong to.
-    name : str
-        What to call them in messages.
-
-    Returns
-    -------
-    labels : ndarray of shape (n,)
-        As given.
-    classes : ndarray of shape (n_classes,)
-        The different labels, sorted.
-
-    Raises
-    ------
-    ValueError
-        Missing labels, labels of no classification type, another number of them than of rows, or
-        fewer than two classes.
-    """
-    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name=name), warn=True)
-    check_consistent_length(rows, labels)
-    check_classification_targets(labels)
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{name} has one class only ({classes[0]!r}); a classifier needs at least two. Check "
-            f"that {name} holds the labels of all rows and was not filtered."
-        )
-    return labels, classes
 
 
 def require_finite(values: FloatArray, what: str) -> None:

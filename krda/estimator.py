@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import AlignedClassifier, AlignedSource, Domains, FloatArray, seed_from
+from krda.adaptation import (
+    AlignedClassifier,
+    AlignedSource,
+    Domains,
+    FloatArray,
+    require_finite,
+    seed_from,
+)
+from krda.extrapolation import column_ranges, warn_of_far_rows
 from krda.mixture import QuantileMethod
 from krda.preprocessing import (
     ColumnMap,
@@ -21,6 +29,7 @@ from krda.preprocessing import (
     column_maps,
     constant_columns,
     squeezed_columns,
+    unscalable_columns,
 )
 from krda.rnade import RNADE, RNADEDensity
 from krda.training import (
@@ -172,6 +181,9 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         Columns that are constant in a domain. They carry nothing to align, take no part in the
         densities; ``transform`` and ``predict`` set them to the target's mean.
     target_mean_ : ndarray of shape (d,)
+    target_range_ : ndarray of shape (2, d)
+        Least and largest value of each column in the target rows of the fit. ``fit`` and
+        ``transform`` warn where rows are carried far outside (:mod:`krda.extrapolation`).
     history_ : TrainingHistory
         Training and held-out negative log-likelihood by step and domain, of the mapped columns.
     held_out_nll_ : dict
@@ -294,6 +306,13 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self._check_parameters()
         seed = seed_from(self.random_state)
         constant = constant_columns(Xs) | constant_columns(Xt)
+        unscalable = (unscalable_columns(Xs) | unscalable_columns(Xt)) & ~constant
+        if unscalable.any():
+            raise ValueError(
+                f"Columns {np.flatnonzero(unscalable).tolist()} hold numbers so large or so small "
+                "that they have no standard deviation in double precision; expected magnitudes "
+                "between 1e-150 and 1e150. Choose another unit for them."
+            )
         if constant.all():
             raise ValueError(
                 "Every column is constant in the source or in the target; there is no "
@@ -310,6 +329,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self.column_order_ = order[~constant[order]]
         self.constant_columns_ = np.flatnonzero(constant)
         self.target_mean_ = Xt.mean(axis=0)
+        self.target_range_ = column_ranges(Xt)
         source, target = Xs[:, self.column_order_], Xt[:, self.column_order_]
         maps = column_maps(source, target, self.scaling, seed, spread=self.spread_atoms)
         self.column_maps_: dict[Domain, ColumnMap] = dict(zip(_DOMAINS, maps, strict=True))
@@ -349,7 +369,11 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
             )
             for i, (domain, X) in enumerate(zip(_DOMAINS, (Xs, Xt), strict=True))
         }
-        return AlignedSource(self._transport(Xs))
+        carried = self._transport(Xs)
+        warn_of_far_rows(
+            carried, self.target_range_, self.column_order_, training=True, stacklevel=5
+        )
+        return AlignedSource(carried)
 
     def _warn_of_outliers(self, domain: Domain, Z: FloatArray) -> None:
         columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
@@ -425,6 +449,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         result = np.empty_like(X)
         result[:, order] = maps["target"].backward(carried.numpy())
         result[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
+        require_finite(result, "KRDA: the carried source")
         return result
 
     def transform(self, Xs: ArrayLike, /) -> FloatArray:
@@ -440,8 +465,23 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         -------
         T : ndarray of shape (n, d)
             In the target's units; a data frame after ``set_output(transform="pandas")``.
+
+        Warns
+        -----
+        UserWarning
+            Rows are carried far outside the target rows of the fit, as rows unlike those of the
+            source can be: their values mean nothing.
+
+        Raises
+        ------
+        FloatingPointError
+            A row is carried to no finite place.
         """
-        return self._transport(self._validate_target(Xs))
+        carried = self._transport(self._validate_target(Xs))
+        warn_of_far_rows(
+            carried, self.target_range_, self.column_order_, training=False, stacklevel=3
+        )
+        return carried
 
     def fit_transform(self, Xs: ArrayLike, /, ys: ArrayLike, Xt: ArrayLike) -> FloatArray:
         """Fit, then carry the source rows of the training to the target domain.
@@ -456,7 +496,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         -------
         T : ndarray of shape (n_source, d)
         """
-        return self.fit(Xs, ys, Xt).transform(Xs)
+        # Not transform: fit has warned of these very rows.
+        return self.fit(Xs, ys, Xt)._transport(self._validate_target(Xs))
 
     def log_prob(self, X: ArrayLike, domain: Domain = "target") -> FloatArray:
         """Log-density of rows under a domain's fitted density, in the input's units.

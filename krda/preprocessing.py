@@ -241,6 +241,23 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
     return np.ptp(X, axis=0) <= _CONSTANT * np.abs(X).max(axis=0)
 
 
+def unscalable_columns(X: FloatArray) -> NDArray[np.bool_]:
+    """Find the columns whose standard deviation is no positive number in double precision.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+
+    Returns
+    -------
+    unscalable : ndarray of shape (d,), bool
+        Of columns that are not constant, those of numbers beyond some 1e-160 to 1e150.
+    """
+    with np.errstate(all="ignore"):
+        deviation = X.std(axis=0)
+    return ~((deviation > 0) & (deviation < np.inf))
+
+
 def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:
     """Find the columns whose outliers leave the other rows too little room.
 

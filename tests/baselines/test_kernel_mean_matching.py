@@ -121,7 +121,8 @@ def test_the_weights_reach_the_classifier(domains):
     assert not np.allclose(method.weights_, 1)
 
 
-def test_a_classifier_without_weights_is_refused(moons):
+def test_a_classifier_without_weights_is_refused_before_any_work(moons, monkeypatch):
+    monkeypatch.delattr(kmm, "solve_mean_matching")
     method = KernelMeanMatching(classifier=KNeighborsClassifier())
     with pytest.raises(ValueError, match=r"KNeighborsClassifier.fit takes no sample_weight"):
         method.fit(moons.Xs, moons.ys, moons.Xt)

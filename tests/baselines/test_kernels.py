@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
 
+from baselines import kernels
 from baselines.kernels import bandwidth, check_kernel, gram
 
 
@@ -23,6 +25,27 @@ def test_the_median_is_over_rows_that_differ():
 def test_the_scale_rule_is_that_of_scikit_learn():
     rows = np.random.default_rng(0).normal(size=(20, 3))
     assert bandwidth("scale", rows) == pytest.approx(1 / (3 * rows.var()))
+
+
+def test_the_median_is_over_all_pairs_at_the_sizes_of_the_benchmark():
+    rows = np.random.default_rng(0).normal(size=(4000, 1))
+    assert bandwidth("median", rows) == 1 / (2 * np.median(pdist(rows)) ** 2)
+
+
+def test_the_median_of_a_large_table_is_that_of_a_fixed_draw_from_all_of_it(monkeypatch):
+    monkeypatch.setattr(kernels, "_MEDIAN_ROWS", 500)
+    # In order, so that a draw from one end would see a tenth of the range.
+    rows = np.sort(np.random.default_rng(0).normal(size=(5000, 1)), axis=0)
+    drawn = bandwidth("median", rows)
+    assert drawn == bandwidth("median", rows)
+    # Half of the inverse squared median; the median of 500 rows is good to some percent.
+    assert drawn == pytest.approx(1 / (2 * np.median(pdist(rows)) ** 2), rel=0.15)
+
+
+def test_a_draw_of_equal_rows_is_refused_as_a_draw(monkeypatch):
+    monkeypatch.setattr(kernels, "_MEDIAN_ROWS", 10)
+    with pytest.raises(ValueError, match="all 10 rows drawn out of 40 are the same"):
+        bandwidth("median", np.ones((40, 2)))
 
 
 @pytest.mark.parametrize("rule", ["median", "scale"])
@@ -60,3 +83,12 @@ def test_gram_matrices_are_their_formulas():
 def test_an_unknown_kernel_is_refused():
     with pytest.raises(ValueError, match="kernel must be one of rbf, linear"):
         check_kernel("cosine")
+
+
+@pytest.mark.parametrize("rule", ["median", "scale"])
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_distances_beyond_double_precision_are_not_called_equal_rows(rule, unit):
+    rows = unit * np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="Scale the columns"):
+        bandwidth(rule, rows)

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from krda.adaptation import DomainAdaptationClassifier
 
@@ -157,6 +157,44 @@ def test_columns_of_other_names_or_order_are_refused(make_method, blobs, where, 
     Xs, Xt = pd.DataFrame(blobs.Xs, **good), frames.get("Xt", pd.DataFrame(blobs.Xt, **good))
     with pytest.raises(ValueError, match="feature names"):
         make_method().fit(Xs, blobs.ys, Xt).predict(frames["X"])
+
+
+@pytest.mark.parametrize("where", ["Xt", "X"])
+@pytest.mark.parametrize("names", [[2, 0, 1, 3, 4], [5, 6, 7, 8, 9]], ids=["reordered", "other"])
+def test_columns_labelled_by_numbers_must_agree_too(make_method, blobs, where, names):
+    frames = {"Xt": pd.DataFrame(blobs.Xt), "X": pd.DataFrame(blobs.Xt)}
+    frames[where] = pd.DataFrame(blobs.Xt, columns=names)
+    with pytest.raises(ValueError, match=rf"{where} has the columns \[{names[0]}, .* pass arrays"):
+        make_method().fit(pd.DataFrame(blobs.Xs), blobs.ys, frames["Xt"]).predict(frames["X"])
+
+
+def test_columns_labelled_by_numbers_are_as_good_as_arrays(make_method, blobs):
+    method = make_method().fit(pd.DataFrame(blobs.Xs), blobs.ys, pd.DataFrame(blobs.Xt))
+    plain = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt).predict(blobs.Xt)
+    np.testing.assert_array_equal(method.predict(pd.DataFrame(blobs.Xt)), plain)
+    np.testing.assert_array_equal(method.predict(blobs.Xt), plain)
+
+
+@pytest.mark.parametrize("where", ["Xs", "ys", "Xt", "X"])
+def test_values_under_a_mask_are_not_taken(make_method, moons, where):
+    given = {**moons._asdict(), "X": moons.Xt}
+    given[where] = np.ma.masked_array(given[where], mask=False)
+    given[where][3] = np.ma.masked
+    with pytest.raises(ValueError, match=f"{where} is a masked array with [12] masked"):
+        make_method().fit(given["Xs"], given["ys"], given["Xt"]).predict(given["X"])
+
+
+def test_a_regressor_is_refused_before_any_work(make_method, moons, monkeypatch):
+    method = make_method()
+    if "classifier" not in method.get_params(deep=False):
+        pytest.skip("the method is its own classifier")
+
+    def work(*args):
+        raise AssertionError("began to work")
+
+    monkeypatch.setattr(type(method), "_align", work)
+    with pytest.raises(ValueError, match="got the regressor Ridge"):
+        method.set_params(classifier=Ridge()).fit(moons.Xs, moons.ys, moons.Xt)
 
 
 def test_predict_before_fit_is_refused(make_method, moons):

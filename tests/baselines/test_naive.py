@@ -81,6 +81,13 @@ def test_a_column_that_is_constant_in_the_target_stays_there():
     np.testing.assert_allclose(move([-1.0, 2.2, 9.0]), 3.5)
 
 
+def test_values_too_near_each_other_for_a_slope_are_mapped_like_others():
+    # The slope between the first two is above the largest number.
+    source, target = np.array([-2e-304, 0.0, 1.0]), np.array([0.0, 3e5, 4e5])
+    move = quantile_map(source, target)
+    np.testing.assert_allclose(move([-1.0, -2e-304, -5e-305, 0.0, 0.5]), [0, 0, 225e3, 3e5, 35e4])
+
+
 @given(
     source=arrays(float, st.integers(2, 20), elements=st.floats(-1e6, 1e6)),
     target=arrays(float, st.integers(2, 20), elements=st.floats(-1e6, 1e6)),

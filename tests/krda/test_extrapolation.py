@@ -1,0 +1,100 @@
+"""Rows that are carried where no target row ever was are told, and no others."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from krda import KRDA
+from krda.extrapolation import FAR_WIDTHS, column_ranges, warn_of_far_rows
+
+RANGE = np.array([[0.0, -1.0, 5.0], [2.0, 1.0, 5.0]])
+ORDER = np.array([1, 0])  # the third column is constant and was not carried
+
+
+def warn(carried, *, training=False):
+    warn_of_far_rows(np.array(carried), RANGE, ORDER, training=training, stacklevel=1)
+
+
+def heavy_tailed_task(n=100, d=4):
+    rng = np.random.default_rng(1)
+    Xs, Xt = rng.standard_t(3, size=(n, d)), 2 * rng.standard_t(3, size=(n, d)) + 1
+    Xs[:, 1] += Xs[:, 0]
+    Xt[:, 1] -= Xt[:, 0]
+    return Xs, (Xs[:, 0] > 0).astype(int), Xt
+
+
+def test_ranges_are_the_least_and_the_largest_of_each_column():
+    np.testing.assert_array_equal(
+        column_ranges(np.array([[1.0, 5.0], [-2.0, 6.0], [0.0, 5.5]])), [[-2, 5], [1, 6]]
+    )
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_the_limit_is_so_many_widths_beyond_the_range_on_either_side(side):
+    edge = 1.0 + side * (1.0 + 2.0 * FAR_WIDTHS)  # of the first column: 0 to 2, width 2
+    warn([[edge, 0.0, 5.0]])
+    with pytest.warns(UserWarning, match="1 of 1 rows were carried far outside"):
+        warn([[edge + side * 1e-6, 0.0, 5.0]])
+
+
+def test_the_warning_names_rows_columns_in_their_order_and_what_was_expected():
+    with pytest.warns(UserWarning, match="2 of 3 rows") as caught:
+        warn([[1.0, 0.0, 5.0], [1e14, 0.5, 5.0], [-3e9, 7e3, 5.0]])
+    message = str(caught[0].message)
+    assert "columns [1, 0]" in message
+    assert "first row 2: column 1 at 7e+03, target rows within -1 to 1" in message
+    assert "clip" in message
+    assert caught[0].filename == __file__
+
+
+def test_columns_that_were_not_carried_are_not_looked_at():
+    warn([[1.0, 0.0, 1e30]])
+
+
+def test_a_range_as_wide_as_numbers_go_is_never_left():
+    full = np.array([[-1e308], [1e308]])
+    warn_of_far_rows(np.array([[1.7e308]]), full, np.array([0]), training=False, stacklevel=1)
+
+
+def test_transform_warns_of_rows_unlike_the_fits_and_changes_no_value():
+    Xs, ys, Xt = heavy_tailed_task()
+    model = KRDA(random_state=0).fit(Xs, ys, Xt)
+    np.testing.assert_array_equal(model.target_range_, [Xt.min(axis=0), Xt.max(axis=0)])
+    model.transform(Xs)
+    with pytest.warns(UserWarning, match="fit with rows like them"):
+        far = model.transform(50 * Xs)
+    np.testing.assert_array_equal(far, model._transport(50 * Xs))
+    # What the warning is for: no one would see these values in a long table.
+    assert np.abs(far).max() > 1e6 * np.abs(Xt).max()
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_a_fit_warns_once_of_its_own_rows(method, monkeypatch):
+    Xs, ys, Xt = heavy_tailed_task()
+    transport = KRDA._transport
+
+    def lose_a_row(self, X):
+        carried = transport(self, X)
+        carried[7, 2] = 1e14
+        return carried
+
+    monkeypatch.setattr(KRDA, "_transport", lose_a_row)
+    with pytest.warns(UserWarning, match=r"first row 7: column 2 .* and fit again") as caught:
+        getattr(KRDA(max_steps=5, random_state=0), method)(Xs, ys, Xt)
+    assert len(caught) == 1
+    if method == "fit":
+        assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("distribution", [stats.norm(), stats.uniform(), stats.expon()])
+@pytest.mark.parametrize("n", [30, 300])
+def test_new_rows_of_ordinary_tables_give_no_warning(distribution, n):
+    rng = np.random.default_rng(0)
+    Xs, Xt, new = (distribution.rvs((rows, 3), random_state=rng) for rows in (n, n, 1000))
+    for X, slope in ((Xs, 1.0), (Xt, -2.0), (new, 1.0)):
+        X[:, 1] += slope * X[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KRDA(random_state=0, max_steps=200).fit(Xs, Xs[:, 0] > 0.5, Xt).transform(new)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -65,7 +65,10 @@ _SQRT_2 = math.sqrt(2.0)
 
 def _polynomial(function: Callable[[FloatArray], FloatArray], degree: int) -> FloatArray:
     """Interpolate on [-1, 1]: the coefficients, the highest first."""
-    return chebyshev.cheb2poly(chebyshev.chebinterpolate(function, degree))[::-1].copy()
+    points = chebyshev.chebpts1(degree + 1)
+    coefficients = chebyshev.cheb2poly(chebyshev.chebfit(points, function(points), degree))
+    # A copy, as the compiler makes constants of contiguous arrays alone.
+    return np.array(coefficients[::-1], dtype=np.float64)
 
 
 _ERFC_K = 3.75
@@ -101,13 +104,17 @@ def _compiled(function: _Function) -> _Function:
     Products and sums may be contracted to one operation; nothing else of IEEE arithmetic is given
     up. Divisions by zero give infinity, as in NumPy.
     """
-    compiled: _Function = numba.njit(
-        nogil=True, cache=True, fastmath={"contract"}, error_model="numpy"
-    )(function)
-    return compiled
+    options: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+    compiled: Any = numba.njit(fastmath={"contract"}, **options)(function)
+    return cast(_Function, compiled)
 
 
-@intrinsic
+def _instruction(generate: Any) -> Any:
+    """Make a function of a single instruction of the processor."""
+    return intrinsic(generate)
+
+
+@_instruction
 def _bits(typing_context: Any, x: Any) -> Any:
     """The 64 bits of a number as an integer."""
 
@@ -117,7 +124,7 @@ def _bits(typing_context: Any, x: Any) -> Any:
     return types.int64(types.float64), generate
 
 
-@intrinsic
+@_instruction
 def _from_bits(typing_context: Any, bits: Any) -> Any:
     """The number with these bits."""
 
@@ -203,6 +210,39 @@ def _erfc(y: float, bell: float) -> float:
     """``erfc(y)``, given ``exp(-y^2)``."""
     upper = bell * _erfc_factor(abs(y))
     return upper if y >= 0.0 else 2.0 - upper
+
+
+@_compiled
+def next_state(
+    a: FloatArray, x: FloatArray, column: FloatArray, positive: bool, h: FloatArray
+) -> None:
+    """Carry RNADE's state over a coordinate (paper, eq. 2), and find where relu lets it through.
+
+    Parameters
+    ----------
+    a : ndarray of shape (H, n)
+        ``a^i``; becomes ``a^{i+1} = a^i + x^i W_{.,i}``.
+    x : ndarray of shape (n,)
+        ``x^i``.
+    column : ndarray of shape (H,)
+        ``W_{.,i}``.
+    positive : bool
+        Whether ``C^{i+1}`` is.
+    h : ndarray of shape (H, n)
+        Becomes ``relu(C^{i+1} a^{i+1}) / C^{i+1}``: the positive part of ``a^{i+1}``, or its
+        negative part where ``C^{i+1}`` is negative.
+    """
+    for j in range(len(column)):
+        state, hidden, w = a[j], h[j], column[j]
+        # Written so that NaN is kept.
+        if positive:
+            for r in range(len(x)):
+                state[r] += w * x[r]
+                hidden[r] = 0.0 if state[r] < 0.0 else state[r]
+        else:
+            for r in range(len(x)):
+                state[r] += w * x[r]
+                hidden[r] = 0.0 if state[r] > 0.0 else state[r]
 
 
 @_compiled
@@ -319,7 +359,7 @@ def _load(
             finite = 0.0 * (tile[_WEIGHT, k, r] + tile[_MEAN, k, r] + std)
             row[_OPEN, r] += finite if std >= least_std else 1.0
     for r in range(width):
-        if not row[_OPEN, r] == 0.0:
+        if row[_OPEN, r] != 0.0:
             return lanes[r]
     row[_OPEN] = 1.0
     return -1
@@ -413,21 +453,20 @@ def _advance(row: FloatArray) -> bool:
         inside = (new > low[r]) & (new < high[r]) & (abs(step[r]) <= 0.5 * last_but_one[r])
         new = new if inside else middle
         moved = abs(new - z[r])
-        # The residual is what rounding of F and of z leaves of it.
-        residual = abs(twice_cdf[r] - 2.0 * p[r])
-        exact = residual <= 4.0 * _EPS * (2.0 * p[r] + _TWO_BY_SQRT_PI * density[r] * abs(z[r]))
-        pinned = (moved <= 2.0 * _EPS * abs(z[r])) | (middle <= low[r]) | (middle >= high[r])
+        # No better than rounding: of F, or of z.
+        residual, ulp = abs(twice_cdf[r] - 2.0 * p[r]), _EPS * abs(z[r])
+        exact = (residual <= 8.0 * _EPS * p[r]) | (abs(newton[r]) <= ulp)
+        # Halley's step is also short where the curvature is large, far from any root.
+        stuck = (moved <= 2.0 * ulp) & ((not inside) | (abs(newton[r]) <= 2.0 * ulp))
+        pinned = stuck | (middle <= low[r]) | (middle >= high[r])
         # See krda.mixture._LowerHalf.settles.
         settled = inside & (abs(newton[r]) * steepest[r] < _LAST_STEP)
-        z[r] = new if (open_rows[r] > 0.0) & (not exact) else z[r]
+        z[r] = new if (open_rows[r] > 0.0) & (inside | (not exact)) else z[r]
         open_rows[r] = 0.0 if exact | pinned | settled else open_rows[r]
         step[r] = moved
     last_but_one[:] = last
     last[:] = step
-    for r in range(width):
-        if open_rows[r] > 0.0:
-            return True
-    return False
+    return open_rows.max() > 0.0
 
 
 @_compiled
@@ -456,13 +495,9 @@ def _start_between_components(tile: FloatArray, row: FloatArray, scratch: FloatA
             below = at_mean[r] < p[r]
             # F rises: the means nearest to the root from both sides have the nearest F, too.
             left[r] = mean[r] if below & (mean[r] > left[r]) else left[r]
-            cdf_left[r] = (
-                at_mean[r] if below & (at_mean[r] > cdf_left[r]) else cdf_left[r]
-            )
+            cdf_left[r] = at_mean[r] if below & (at_mean[r] > cdf_left[r]) else cdf_left[r]
             right[r] = mean[r] if (not below) & (mean[r] < right[r]) else right[r]
-            cdf_right[r] = (
-                at_mean[r] if (not below) & (at_mean[r] < cdf_right[r]) else cdf_right[r]
-            )
+            cdf_right[r] = at_mean[r] if (not below) & (at_mean[r] < cdf_right[r]) else cdf_right[r]
             # F rises from mu_k by at least what component k gives it.
             within = (p[r] - at_mean[r]) / (weight[r] if weight[r] > _TINY else _TINY) + 0.5
             inside = (within > 0.0) & (within < 1.0)
@@ -574,7 +609,16 @@ def quantile(
         u, weights, means, stds, out, rows, n_open, _FROM_RESULT, _SECOND_STEPS, _TILE, least_std
     )
     n_open, _ = _solve(
-        u, weights, means, stds, out, rows, n_open, _FROM_COMPONENTS, _MAX_STEPS, _HARD_TILE,
+        u,
+        weights,
+        means,
+        stds,
+        out,
+        rows,
+        n_open,
+        _FROM_COMPONENTS,
+        _MAX_STEPS,
+        _HARD_TILE,
         least_std,
     )
     return n_open, bad

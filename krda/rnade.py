@@ -350,32 +350,57 @@ class RNADEDensity:
                 columns, out = rows[block].mT.contiguous(), result[:, block]
                 a = self.c.unsqueeze(1).repeat(1, columns.shape[1])
                 h, heads = torch.empty_like(a), a.new_empty(len(self.head_bias[0]), a.shape[1])
+                given = torch.zeros_like(columns[0])
                 for i in range(d):
-                    weights, means, stds = (p.mT for p in self._mixtures(i, a, h, heads))
+                    self._next_states(i, a, given, h)
+                    weights, means, stds = self._mixtures(i, h, heads)
                     if inverse:
                         out[i] = mixture.quantile(
-                            columns[i], weights, means, stds, method=self.quantile_method
+                            columns[i], weights.mT, means.mT, stds.mT, method=self.quantile_method
                         )
                     else:
-                        out[i] = mixture.cdf(columns[i], weights, means, stds)
+                        mixture.cdf_by_component(columns[i], weights, means, stds, out=out[i])
                     x_i = out[i] if inverse else columns[i]
                     given = x_i if self.given is None else self.given(i, x_i)
-                    a.addcmul_(self.W[i].unsqueeze(1), given)  # (paper, eq. 2)
         return result.mT
 
-    def _mixtures(
-        self, i: int, a: Tensor, h: Tensor, heads: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _next_states(self, i: int, a: Tensor, given: Tensor, h: Tensor) -> None:
+        """Carry the state to coordinate i (paper, eq. 2), in place; fill the hidden state.
+
+        Parameters
+        ----------
+        i : int
+            From 0.
+        a : Tensor of shape (H, n)
+            The state before the coordinate i - 1.
+        given : Tensor of shape (n,)
+            What is given of that coordinate.
+        h : Tensor of shape (H, n)
+            Becomes ``relu(C^i a^i) / C^i``: the positive part of ``a^i`` for ``C^i >= 0`` and the
+            negative part for ``C^i < 0``.
+        """
+        positive = float(self.C[i]) >= 0.0
+        if mixture.COMPILED and i:
+            column = self.W[i - 1].numpy()
+            mixture.kernels.next_state(a.numpy(), given.numpy(), column, positive, h.numpy())
+            return
+        if i:
+            a.addcmul_(self.W[i - 1].unsqueeze(1), given)
+        torch.clamp(a, **{"min" if positive else "max": 0.0}, out=h)
+
+    def _mixtures(self, i: int, h: Tensor, heads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Weights, means and standard deviations of coordinate i (from 0), each (N, n).
 
-        They are :func:`mixture_parameters` of ``relu(C^i a)``, transposed, in memory that the next
-        call takes: h of shape (H, n), heads of shape (3 N, n).
+        They are :func:`mixture_parameters`, transposed, of what :meth:`_next_states` made, in
+        memory that the next call takes: heads of shape (3 N, n).
         """
         C, weight = self.C[i], self.head_weight[i].mT
-        # relu(C a) = C max(a, 0) for C >= 0 and C min(a, 0) for C < 0.
-        torch.clamp(a, **{"min" if float(C) >= 0.0 else "max": 0.0}, out=h)
         torch.addmm(self.head_bias[i].unsqueeze(1), C * weight, h, out=heads)
         weights, means, stds = heads.chunk(3)
+        if mixture.COMPILED:
+            raw = heads.view(3, -1, heads.shape[1]).numpy()
+            mixture.kernels.activate(raw, self.sigma_floor**2, _MAX_LOG_VARIANCE)
+            return weights, means, stds
         weights.sub_(weights.amax(0)).exp_()
         weights.mul_(weights.sum(0).reciprocal_())
         stds.clamp_(-_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)

@@ -13,10 +13,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-#: Rows carried together. A thread's memory is some 60 MB then, whatever the number of rows. With
-#: fewer, threads wait for Python's lock more than they compute; with more, memory is mapped anew
-#: for each array.
-BLOCK_ROWS = 32768
+from krda.mixture import COMPILED
+
+#: Rows carried together: a thread's memory is some 15 MB then, or 60 MB without the compiled loops,
+#: whatever the number of rows. With fewer, calls cost more than the work, and threads wait for
+#: Python's lock; with more, arrays leave the second-level cache. Without the compiled loops it
+#: takes more rows for calls to be cheap.
+BLOCK_ROWS = 8192 if COMPILED else 32768
 
 
 class Density(Protocol):

@@ -7,6 +7,8 @@ from scipy import stats
 
 from krda import mixture
 
+pytestmark = pytest.mark.usefixtures("compiled_or_not")
+
 METHODS = ("newton", "bisection")
 
 
@@ -116,6 +118,21 @@ def test_quantile_is_accurate_to_1e_12_for_nearly_degenerate_mixtures_and_far_ta
 ):
     u, *parameters = nasty_mixtures(60, n_components, seed, log_sd, spread, concentration)
     z = mixture.quantile(u, *parameters, method=method)
+    assert float(nearest_residual(z, u, *parameters).max()) <= 1e-12
+
+
+def test_newton_does_not_stop_where_a_large_curvature_makes_a_step_short():
+    """A gap so wide that F, f and f' all come from one component's far tail."""
+    u = torch.tensor([0.8247997023188621], dtype=torch.float64)
+    parameters = [
+        torch.tensor([values], dtype=torch.float64)
+        for values in (
+            [0.8640323119402713, 3.8755921904221515e-11, 0.13596768802097264],
+            [-417054.9147758116, -36579.098357484196, -2140371.169465338],
+            [3.671034278518356e-10, 1.3790458342164995, 0.003308560623220523],
+        )
+    ]
+    z = mixture.quantile(u, *parameters)
     assert float(nearest_residual(z, u, *parameters).max()) <= 1e-12
 
 

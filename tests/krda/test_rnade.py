@@ -7,6 +7,8 @@ from scipy import stats
 from krda import mixture
 from krda.rnade import RNADE, mixture_parameters
 
+pytestmark = pytest.mark.usefixtures("compiled_or_not")
+
 
 def log_prob_by_the_papers_loop(density, x):
     """Equations 1 to 6 of the paper, one row, one coordinate, one component at a time."""

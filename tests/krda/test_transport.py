@@ -12,6 +12,8 @@ from krda import rnade, transport
 from krda.linear_gaussian import LinearGaussianDensity
 from krda.transport import knothe_rosenblatt
 
+pytestmark = pytest.mark.usefixtures("compiled_or_not")
+
 
 def random_gaussian(d, seed):
     rng = np.random.default_rng(seed)

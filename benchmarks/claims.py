@@ -19,14 +19,14 @@ from benchmarks.quantile import KINDS
 from benchmarks.scale import FIT, TRANSFORM
 from benchmarks.tables import Row, duration, matching, number, select
 from benchmarks.together import ONE
-from benchmarks.transport import BISECTION, NEWTON
+from benchmarks.transport import BISECTION, NEWTON, NOT_COMPILED
 from experiments.markdown import table
 
 MISSING = "No full run is stored: `make bench` makes one."
 
 
 #: How many sentences of each file, from the first on, the README repeats.
-HEADLINES = {"transport": 3, "quantile": 1, "scale": 3, "deep_baselines": 1}
+HEADLINES = {"transport": 4, "quantile": 1, "scale": 3, "deep_baselines": 1}
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ def _transport(rows: list[Row]) -> list[str]:
     )
     for case, name in (
         (BISECTION, "With the paper's bisection it"),
+        (NOT_COMPILED, "Where numba is not installed it"),
         ("zuko, mixture of normal CDFs", "zuko's autoregressive mixture of normal CDFs"),
         ("zuko, affine", "zuko's affine transform, one Gaussian a conditional,"),
         ("nflows, affine", "nflows' affine transform, one Gaussian a conditional,"),
@@ -178,7 +179,9 @@ def _together(rows: list[Row]) -> list[str]:
     found = []
     for row in rows:
         if row.get("status") == "done" and row["case"] != ONE and "ratio" in row:
-            found.append(f"{row['case']}: {number(row['ratio'])} times as long as one alone.")
+            found.append(
+                f"{row['case']}: {number(row['ratio'])} times as long as KRDA, one repetition."
+            )
     return found
 
 

@@ -12,7 +12,7 @@ from benchmarks.timing import available_cores
 from experiments.figures.files import written_whole
 from experiments.provenance import environment
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "POT", "zuko", "nflows", "mpart")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "numba", "POT", "zuko", "nflows", "mpart")
 
 
 def describe() -> dict[str, Any]:

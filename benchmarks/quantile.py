@@ -1,4 +1,4 @@
-"""The quantile of Gaussian mixtures alone: Newton beside the paper's bisection."""
+"""The quantile of Gaussian mixtures alone: Newton's, compiled and not, and the paper's."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sizes import Sizes
-from benchmarks.timing import Case, Prepared
+from benchmarks.timing import Case, NotRun, Prepared
 
 COMPONENTS = 5
+NOT_COMPILED = "newton, not compiled"
 KINDS = ("ordinary", "far tail", "nearly degenerate")
 
 
@@ -52,12 +53,30 @@ def mixtures(kind: str, n: int) -> tuple[Any, Any, Any, Any]:
     return u, weights / weights.sum(1, keepdim=True), means, stds
 
 
-def prepare(kind: str, n: int, method: Any) -> Prepared:
+def set_compiled(compiled: bool) -> None:
+    """Choose, for this process, whether the transport uses its compiled loops.
+
+    Raises
+    ------
+    NotRun
+        They are asked for and numba is not installed.
+    """
+    from krda import mixture, transport
+
+    if compiled and not mixture.COMPILED:
+        raise NotRun("numba is not installed")
+    if not compiled:
+        mixture.COMPILED = False
+        transport.BLOCK_ROWS = transport.block_rows(compiled=False)
+
+
+def prepare(kind: str, n: int, method: Any, compiled: bool) -> Prepared:
     """Prepare the inversion of n mixtures."""
     import torch
 
     from krda.mixture import cdf, log_prob, quantile
 
+    set_compiled(compiled)
     u, weights, means, stds = mixtures(kind, n)
     quantile(u[:64], weights[:64], means[:64], stds[:64], method=method)
 
@@ -80,13 +99,17 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
     return [
         [
             Case(
-                method,
+                name,
                 prepare,
-                {"kind": kind, "n": n, "method": method},
+                {"kind": kind, "n": n, "method": method, "compiled": compiled},
                 {"kind": kind, "n": n},
                 compared_to="newton",
             )
-            for method in ("newton", "bisection")
+            for name, method, compiled in (
+                ("newton", "newton", True),
+                (NOT_COMPILED, "newton", False),
+                ("bisection", "bisection", False),
+            )
         ]
         for kind in KINDS
         for n in sizes.quantile

@@ -52,7 +52,9 @@ SECTIONS = (
             "n rows through the source's forward map and the target's inverse one. Ratios are to "
             "the KR transport on one thread. `residual`: largest difference between the quantile "
             "asked for and the one that the result has, over the first rows.",
-            "**Comparable**: bisection solves the same equations on the same densities. "
+            "**Comparable**: bisection solves the same equations on the same densities; the loops "
+            "of `krda.kernels` do all but the search there, too. *Not compiled* is what runs where "
+            "numba is not installed. "
             "*zuko, mixture of normal CDFs* is the nearest peer: an autoregressive map whose "
             "conditionals are equally weighted mixtures of as many normal distribution functions, "
             "inverted numerically, from a network with one hidden layer of the same size.",
@@ -89,7 +91,8 @@ SECTIONS = (
         (
             "n mixtures of 5 Gaussians, one probability each, inverted by `krda.mixture.quantile`. "
             "*Far tail*: probabilities of 1e-12 to 1e-4 on either side. *Nearly degenerate*: "
-            "standard deviations from 1e-6 to 100 and weights down to 1e-12. Ratios are to Newton. "
+            "standard deviations from 1e-6 to 100 and weights down to 1e-12. Ratios are to Newton, "
+            "compiled; *not compiled* is what runs where numba is not installed. "
             "`max_error` is the largest |F(z) - u|; where a Gaussian is narrow, F itself moves by "
             "more from one double to the next, so `max_error_in_spacings` divides by that.",
         ),
@@ -114,7 +117,10 @@ SECTIONS = (
         (
             "The repetitions of moons/40 (270 rows of each domain) through "
             "`krda.adaptation.fit_together`, one after another, and one alone, SVM included. "
-            "Ratios are to one alone: the number of repetitions would mean that nothing is gained.",
+            "Ratios are to one alone: the number of repetitions would mean that nothing is gained. "
+            "*Plain training* is one repetition's network, with the same stopping rule but by "
+            "automatic differentiation of `RNADE.log_prob` and `torch.optim.Adam`, without "
+            "transport and SVM.",
         ),
         together.groups,
     ),

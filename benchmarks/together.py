@@ -11,6 +11,7 @@ from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, Prepared
 
 ONE = "KRDA, one repetition"
+PLAIN = "Plain training, one repetition"
 
 
 def prepare(count: int, together: bool, max_steps: int) -> Prepared:
@@ -49,6 +50,57 @@ def prepare(count: int, together: bool, max_steps: int) -> Prepared:
     )
 
 
+def prepare_plain(max_steps: int) -> Prepared:
+    """Prepare the training of one repetition's network as one would write it first."""
+    import torch
+
+    from experiments.datasets.moons import Moons
+    from experiments.protocol import Protocol, draw_repetition
+    from krda.rnade import RNADE
+    from krda.training import TrainingOptions, hold_out
+
+    options, n_domains = TrainingOptions(max_steps=max_steps), 2
+    data = draw_repetition(Moons().task("40"), 0, Protocol())
+    tables = [
+        torch.from_numpy((X - X.mean(axis=0)) / X.std(axis=0)).float() for X in (data.Xs, data.Xt)
+    ]
+
+    def train() -> int:
+        model = RNADE(2, n_domains, sigma_floor=0.01)
+        generator = torch.Generator().manual_seed(0)
+        rows = [hold_out(len(x), options.validation_fraction, generator) for x in tables]
+        optimizer = torch.optim.Adam(model.parameters(), options.learning_rate)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max_steps)
+        loaders: list[Any] = [iter(()) for _ in tables]
+        best, best_step = float("inf"), 0
+        for step in range(1, max_steps + 1):
+            loss = torch.zeros(())
+            for domain, (x, (train_rows, _)) in enumerate(zip(tables, rows, strict=True)):
+                batch = next(loaders[domain], None)
+                if batch is None:
+                    order = train_rows[torch.randperm(len(train_rows), generator=generator)]
+                    loaders[domain] = iter(order.tensor_split(-(-len(order) // 128)))
+                    batch = next(loaders[domain])
+                loss = loss - model.log_prob(x[batch].unsqueeze(0), domain).mean()
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+            if step % options.evaluation_interval == 0:
+                with torch.no_grad():
+                    held_out = -sum(
+                        float(model.log_prob(x[out].unsqueeze(0), domain).mean())
+                        for domain, (x, (_, out)) in enumerate(zip(tables, rows, strict=True))
+                    )
+                if held_out < best:
+                    best, best_step = held_out, step
+            if step - best_step >= options.patience:
+                break
+        return step
+
+    return Prepared(train, lambda steps: {"repetitions_fitted": 1, "steps": steps})
+
+
 def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
     """One group: ratios are to one repetition alone."""
     k = sizes.repetitions_together
@@ -59,5 +111,6 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
                  {"count": k, "together": False, "max_steps": sizes.max_steps}, compared_to=ONE),
             Case(f"KRDA, {k} repetitions together", prepare,
                  {"count": k, "together": True, "max_steps": sizes.max_steps}, compared_to=ONE),
+            Case(PLAIN, prepare_plain, {"max_steps": sizes.max_steps}, compared_to=ONE),
         ]
     ]  # fmt: skip

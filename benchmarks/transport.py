@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import domains
+from benchmarks.quantile import set_compiled
 from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, NotRun, Prepared, require
 
 NEWTON = "KR transport"
 BISECTION = "KR transport, bisection"
+NOT_COMPILED = "KR transport, not compiled"
 HIDDEN, COMPONENTS = 50, 5
 EPS = 1e-8
 
@@ -61,6 +63,8 @@ def prepare_half(model: Mapping[str, Any], n: int, d: int, half: str) -> Prepare
     """Prepare one half of our transport: the source's forward map, or the target's inverse."""
     import torch
 
+    from krda.transport import BLOCK_ROWS
+
     both = fitted(**model, d=d)
     x = rows_to_carry(n, d, both["scale"])
     with torch.no_grad():
@@ -75,17 +79,20 @@ def prepare_half(model: Mapping[str, Any], n: int, d: int, half: str) -> Prepare
 
     def run() -> Any:
         with torch.no_grad():
-            return torch.cat([work(part) for part in rows.split(_BLOCK)])
+            return torch.cat([work(part) for part in rows.split(BLOCK_ROWS)])
 
     return Prepared(run)
 
 
-def prepare_krda(model: Mapping[str, Any], n: int, d: int, method: str) -> Prepared:
+def prepare_krda(
+    model: Mapping[str, Any], n: int, d: int, method: str, compiled: bool = True
+) -> Prepared:
     """Prepare our transport with a way to invert the conditionals."""
     import torch
 
     from krda.transport import knothe_rosenblatt
 
+    set_compiled(compiled)
     both = fitted(**model, d=d)
     source = replace(both["source"], quantile_method=method)
     target = replace(both["target"], quantile_method=method)
@@ -213,6 +220,8 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
                         case(f"{NEWTON}, {half} half", prepare_half, {**one, "half": half})
                         for half in ("forward", "inverse")
                     ),
+                    case(NOT_COMPILED, prepare_krda,
+                         {**one, "method": "newton", "compiled": False}),
                     case(BISECTION, prepare_krda, {**one, "method": "bisection"},
                          series=f"bisection {d}"),
                     case("zuko, mixture of normal CDFs", prepare_zuko, mixture,

@@ -25,6 +25,7 @@ _NUMERICAL = {
     "ot": "pot",
     "dalib": "dalib",
     "piqp": "piqp",
+    "numba": "numba",
 }
 
 
@@ -63,14 +64,22 @@ def library_versions(modules: tuple[str, ...]) -> dict[str, str]:
     Returns
     -------
     versions : dict
-        Distribution name to version, without local build labels such as ``+cpu``.
+        Distribution name to version, without local build labels such as ``+cpu``; "absent" where
+        it is not installed, which an optional library need not be.
     """
     imported = {top for module in _closure(modules) for top in _parse(module).external}
     return {
-        distribution: importlib.metadata.version(distribution).split("+")[0]
+        distribution: _version(distribution)
         for name, distribution in sorted(_NUMERICAL.items())
         if name in imported
     }
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution).split("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return "absent"
 
 
 class _Module:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from krda import transport
 from krda.adaptation import (
     AlignedClassifier,
     AlignedSource,
@@ -103,6 +104,19 @@ def _train_together(members: Sequence[tuple[KRDA, _Prepared]]) -> list[_Trained]
         given.append(rows[-1] if same else stack([prepared.given[i] for _, prepared in members]))
     histories = fit_maximum_likelihood(model, rows, method._training_options(), given)
     return [_Trained(model, r, history) for r, history in enumerate(histories)]
+
+
+def _block_rows() -> int:
+    """Rows that are mapped together: blocks of the transport enough for all threads.
+
+    Whatever their number, rows are carried in the same blocks, and so to the same bytes.
+    """
+    return transport.BLOCK_ROWS * max(8, 4 * torch.get_num_threads())
+
+
+def _in_order(X: FloatArray, order: NDArray[np.intp]) -> FloatArray:
+    """Give some columns of a table: the table itself where these are all, as they are."""
+    return X if np.array_equal(order, np.arange(X.shape[1])) else X[:, order]
 
 
 class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
@@ -330,21 +344,21 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self.constant_columns_ = np.flatnonzero(constant)
         self.target_mean_ = Xt.mean(axis=0)
         self.target_range_ = column_ranges(Xt)
-        source, target = Xs[:, self.column_order_], Xt[:, self.column_order_]
+        source, target = (_in_order(X, self.column_order_) for X in (Xs, Xt))
         maps = column_maps(source, target, self.scaling, seed, spread=self.spread_atoms)
         self.column_maps_: dict[Domain, ColumnMap] = dict(zip(_DOMAINS, maps, strict=True))
         rows: list[torch.Tensor] = []
         given: list[torch.Tensor] = []
-        for domain, columns, X in zip(_DOMAINS, maps, (source, target), strict=True):
-            Z = columns.forward(X, seed)
-            self._warn_of_outliers(domain, Z)
-            centres = columns.all_centres(Z)
-            rows.append(torch.from_numpy(Z).to(self.device, torch.float32))
-            given.append(
-                rows[-1]
-                if centres is Z
-                else torch.from_numpy(centres).to(self.device, torch.float32)
-            )
+        for domain, columns, X in zip(_DOMAINS, maps, (Xs, Xt), strict=True):
+            mapped = torch.empty(len(X), len(self.column_order_), dtype=torch.float32)
+            centres = torch.empty_like(mapped) if columns.has_atoms else mapped
+            for block, Z in columns.forward_blocks(X, self.column_order_, seed, _block_rows()):
+                mapped[block] = torch.from_numpy(Z)
+                if columns.has_atoms:
+                    centres[block] = torch.from_numpy(columns.all_centres(Z))
+            self._warn_of_outliers(domain, mapped.numpy())
+            rows.append(mapped.to(self.device))
+            given.append(centres.to(self.device) if columns.has_atoms else rows[-1])
         return _Prepared(rows, given)
 
     def _finish(self, trained: _Trained, Xs: FloatArray, Xt: FloatArray) -> AlignedSource:
@@ -442,12 +456,11 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     def _transport(self, X: FloatArray) -> FloatArray:
         """Carry checked source rows to the target, in the input's columns and units."""
         order, maps = self.column_order_, self.column_maps_
-        mapped = torch.from_numpy(maps["source"].forward(X[:, order], self.seed_))
-        carried = knothe_rosenblatt(
-            self.densities_["source"], self.densities_["target"], mapped, eps=self.eps
-        )
+        source, target = self.densities_["source"], self.densities_["target"]
         result = np.empty_like(X)
-        result[:, order] = maps["target"].backward(carried.numpy())
+        for block, Z in maps["source"].forward_blocks(X, order, self.seed_, _block_rows()):
+            carried = knothe_rosenblatt(source, target, torch.from_numpy(Z), eps=self.eps)
+            result[block, order] = maps["target"].backward(carried.numpy())
         result[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
         require_finite(result, "KRDA: the carried source")
         return result

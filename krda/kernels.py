@@ -43,9 +43,10 @@ _HARD_TILE = 16
 # Steps on all rows, then on those that are still open, before their start is chosen with more care.
 _FIRST_STEPS = 3
 _SECOND_STEPS = 3
-# As in krda.mixture: beyond so many sigma sqrt 2 a component counts as if it lay there, and a
-# search that takes so many steps is a bug.
+# As in krda.mixture: beyond so many sigma sqrt 2 a component counts as if it lay there, which an
+# error of log F so large can tell of; and a search that takes so many steps is a bug.
 _FARTHEST = 20.0
+_FAR_OFF = 50.0
 _MAX_STEPS = 2200
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -104,8 +105,11 @@ def _compiled(function: _Function) -> _Function:
     Products and sums may be contracted to one operation; nothing else of IEEE arithmetic is given
     up. Divisions by zero give infinity, as in NumPy.
     """
-    options: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
-    compiled: Any = numba.njit(fastmath={"contract"}, **options)(function)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    try:
+        compiled: Any = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # There is no folder that the result could be kept in.
+        compiled = numba.njit(**options)(function)
     return cast(_Function, compiled)
 
 
@@ -453,14 +457,17 @@ def _advance(row: FloatArray) -> bool:
         inside = (new > low[r]) & (new < high[r]) & (abs(step[r]) <= 0.5 * last_but_one[r])
         new = new if inside else middle
         moved = abs(new - z[r])
-        # No better than rounding: of F, or of z.
+        # No better than rounding: of F, or of z. Newton's step is also short where all components
+        # are so narrow and far that they count as nearer than they are: log F is far off there.
         residual, ulp = abs(twice_cdf[r] - 2.0 * p[r]), _EPS * abs(z[r])
-        exact = (residual <= 8.0 * _EPS * p[r]) | (abs(newton[r]) <= ulp)
+        near = abs(newton[r]) * density[r] < _FAR_OFF * twice_cdf[r]
+        exact = (residual <= 8.0 * _EPS * p[r]) | (near & (abs(newton[r]) <= ulp))
         # Halley's step is also short where the curvature is large, far from any root.
-        stuck = (moved <= 2.0 * ulp) & ((not inside) | (abs(newton[r]) <= 2.0 * ulp))
+        small = near & (abs(newton[r]) <= 2.0 * ulp)
+        stuck = (moved <= 2.0 * ulp) & ((not inside) | small)
         pinned = stuck | (middle <= low[r]) | (middle >= high[r])
         # See krda.mixture._LowerHalf.settles.
-        settled = inside & (abs(newton[r]) * steepest[r] < _LAST_STEP)
+        settled = inside & near & (abs(newton[r]) * steepest[r] < _LAST_STEP)
         z[r] = new if (open_rows[r] > 0.0) & (inside | (not exact)) else z[r]
         open_rows[r] = 0.0 if exact | pinned | settled else open_rows[r]
         step[r] = moved
@@ -476,45 +483,46 @@ def _start_between_components(tile: FloatArray, row: FloatArray, scratch: FloatA
     See krda.mixture._LowerHalf.localise, which does the same.
     """
     n_components, width = tile.shape[1:]
-    left, right, cdf_left, cdf_right, lower, upper, at_mean = scratch
-    low, high, p = row[_LOW], row[_HIGH], row[_P]
-    left[:] = lower[:] = -np.inf
-    right[:] = upper[:] = np.inf
-    cdf_left[:] = 0.0
-    cdf_right[:] = 1.0
+    left, right, cdf_left, cdf_right = scratch[0], scratch[1], scratch[2], scratch[3]
+    lower, upper, at_mean, bound = scratch[4], scratch[5], scratch[6], scratch[7]
+    low, high, p, score = row[_LOW], row[_HIGH], row[_P], row[_SCORE]
+    left[:], right[:], cdf_left[:], cdf_right[:] = -np.inf, np.inf, 0.0, 1.0
+    lower[:], upper[:] = -np.inf, np.inf
     for k in range(n_components):
         mean, weight, std = tile[_MEAN, k], tile[_WEIGHT, k], tile[_STD, k]
         at_mean[:] = 0.0
         for j in range(n_components):
+            other, other_weight, rate = tile[_MEAN, j], tile[_WEIGHT, j], tile[_RATE, j]
             for r in range(width):
-                y = (tile[_MEAN, j, r] - mean[r]) * tile[_RATE, j, r]
+                y = (other[r] - mean[r]) * rate[r]
                 y = _FARTHEST if y > _FARTHEST else y
                 y = -_FARTHEST if y < -_FARTHEST else y
-                at_mean[r] += 0.5 * tile[_WEIGHT, j, r] * _erfc(y, _exp(-y * y))
+                at_mean[r] += 0.5 * other_weight[r] * _erfc(y, _exp(-y * y))
+        # F rises: the means nearest to the root from both sides have the nearest F, too.
         for r in range(width):
             below = at_mean[r] < p[r]
-            # F rises: the means nearest to the root from both sides have the nearest F, too.
             left[r] = mean[r] if below & (mean[r] > left[r]) else left[r]
             cdf_left[r] = at_mean[r] if below & (at_mean[r] > cdf_left[r]) else cdf_left[r]
-            right[r] = mean[r] if (not below) & (mean[r] < right[r]) else right[r]
-            cdf_right[r] = at_mean[r] if (not below) & (at_mean[r] < cdf_right[r]) else cdf_right[r]
-            # F rises from mu_k by at least what component k gives it.
+        for r in range(width):
+            above = at_mean[r] >= p[r]
+            right[r] = mean[r] if above & (mean[r] < right[r]) else right[r]
+            cdf_right[r] = at_mean[r] if above & (at_mean[r] < cdf_right[r]) else cdf_right[r]
+        # F rises from mu_k by at least what component k gives it.
+        for r in range(width):
             within = (p[r] - at_mean[r]) / (weight[r] if weight[r] > _TINY else _TINY) + 0.5
             inside = (within > 0.0) & (within < 1.0)
-            bound = mean[r] + std[r] * _normal_quantile(within if inside else 0.5)
-            lower[r] = bound if inside & (not below) & (bound > lower[r]) else lower[r]
-            upper[r] = bound if inside & below & (bound < upper[r]) else upper[r]
+            bound[r] = mean[r] + std[r] * _normal_quantile(within) if inside else np.nan
+        for r in range(width):  # NaN compares false
+            lower[r] = bound[r] if (at_mean[r] >= p[r]) & (bound[r] > lower[r]) else lower[r]
+            upper[r] = bound[r] if (at_mean[r] < p[r]) & (bound[r] < upper[r]) else upper[r]
     for r in range(width):
         # The secant's root on the scale of the normal quantile of F.
-        z_left, z_right = (
-            _normal_quantile(cdf_left[r] if cdf_left[r] > _TINY else _TINY),
-            _normal_quantile(cdf_right[r] if cdf_right[r] < 1.0 - _EPS else 1.0 - _EPS),
-        )
-        share = (row[_SCORE, r] - z_left) / (z_right - z_left)
-        z = left[r] + (right[r] - left[r]) * share
+        z_left = _normal_quantile(cdf_left[r] if cdf_left[r] > _TINY else _TINY)
+        z_right = _normal_quantile(cdf_right[r] if cdf_right[r] < 1.0 - _EPS else 1.0 - _EPS)
+        z = left[r] + (right[r] - left[r]) * (score[r] - z_left) / (z_right - z_left)
         low[r] = left[r] if left[r] > low[r] else low[r]
         high[r] = right[r] if right[r] < high[r] else high[r]
-        # With a component on one side alone, z is infinite or NaN.
+        # With components on one side alone, z is infinite or NaN.
         z = z if (z > low[r]) & (z < high[r]) else 0.5 * low[r] + 0.5 * high[r]
         # Where components hardly overlap, the bound that one of them sets is the root.
         has_lower, has_upper = lower[r] > low[r], upper[r] < high[r]
@@ -545,7 +553,7 @@ def _solve(
     """
     n_components = means.shape[0]
     tile, row = np.empty((5, n_components, width)), np.empty((_N_ROW_NUMBERS, width))
-    scratch, lanes = np.empty((7, width)), np.empty(width, np.int64)
+    scratch, lanes = np.empty((8, width)), np.empty(width, np.int64)
     n_open = 0
     for first in range(0, n_rows, width):
         m = min(width, n_rows - first)

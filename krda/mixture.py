@@ -44,6 +44,8 @@ _WORTH_DROPPING = 512
 # Beyond so many sigma sqrt 2 a component counts as if it lay there: its share of F or f, below
 # 1e-170, would soon underflow, and erfc and exp take many times longer where they do.
 _FARTHEST = 20.0
+# An error of log F by as much tells of such a component.
+_FAR_OFF = 50.0
 
 # Bisection gains a bit a step; 2^-k from the widest double range to the last bit takes fewer than
 # this many. A row that is still open then is a bug or NaN input, and raises.
@@ -502,15 +504,19 @@ def _guarded(problem: _LowerHalf) -> Tensor:
         inside = (new > low) & (new < high) & (step.abs() <= 0.5 * last_but_one)
         new = torch.where(inside, new, middle)
         moved = (new - z).abs()
-        # No better than rounding: of F, or of z.
+        # No better than rounding: of F, or of z. Newton's step is also short where all components
+        # are so narrow and far that they count as nearer than they are: log F is far off there.
         ulp = eps * z.abs()
-        exact = ((problem.twice_cdf - two_p).abs() <= 4.0 * eps * two_p) | (newton.abs() <= ulp)
+        near = newton.abs() * problem.density < _FAR_OFF * problem.twice_cdf
+        exact = (problem.twice_cdf - two_p).abs() <= 4.0 * eps * two_p
+        exact |= near & (newton.abs() <= ulp)
         # Halley's step is also short where the curvature is large, far from any root.
-        stuck = (moved <= 2.0 * ulp) & (~inside | (newton.abs() <= 2.0 * ulp))
+        small = near & (newton.abs() <= 2.0 * ulp)
+        stuck = (moved <= 2.0 * ulp) & (~inside | small)
         pinned = stuck | (middle <= low) | (middle >= high)
         # Solved rows keep their value until they leave, so that they do not depend on the others.
         z = torch.where(is_open & (inside | ~exact), new, z)
-        is_open &= ~(exact | pinned | (inside & problem.settles(newton)))
+        is_open &= ~(exact | pinned | (inside & near & problem.settles(newton)))
         last, last_but_one = moved, last
         n_open = int(is_open.sum())
         if n_open and (2 * n_open > len(z) or len(z) <= _WORTH_DROPPING):

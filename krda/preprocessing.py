@@ -10,6 +10,7 @@ however far apart the domains are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,6 +63,11 @@ class ColumnMap:
     atoms: tuple[Atoms, ...]
     standardization: Standardization
 
+    @property
+    def has_atoms(self) -> bool:
+        """Whether a column has atoms."""
+        return any(len(a.values) for a in self.atoms)
+
     def forward(self, X: FloatArray, seed: int) -> FloatArray:
         """Map rows to the density's columns.
 
@@ -76,6 +82,33 @@ class ColumnMap:
         Z : ndarray of shape (n, d)
         """
         return self.standardization.forward(spread_atoms(X, self.atoms, seed))
+
+    def forward_blocks(
+        self, X: FloatArray, columns: NDArray[np.intp], seed: int, block_rows: int
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Map some columns of a large table block by block, number for number as in one go.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, m)
+        columns : ndarray of int, shape (d,)
+            The columns of X that are mapped, in the density's order.
+        seed : int
+        block_rows : int
+
+        Yields
+        ------
+        rows : slice
+        Z : ndarray of shape (n_rows, d)
+            Those rows, mapped.
+        """
+        state = row_states((X[:, j] for j in columns), seed) if self.has_atoms else None
+        for start in range(0, len(X), block_rows):
+            rows = slice(start, start + block_rows)
+            part = X[rows][:, columns]
+            if state is not None:
+                part = _spread(part, self.atoms, _places(state[rows], len(columns)))
+            yield rows, self.standardization.forward(part)
 
     def backward(self, Z: FloatArray) -> FloatArray:
         """Map rows (n, d) of the density's columns to the domain's own."""
@@ -105,7 +138,7 @@ class ColumnMap:
 
     def all_centres(self, Z: FloatArray) -> FloatArray:
         """Move mapped rows (n, d) to the centres of their cells; Z itself if there are none."""
-        if not any(len(a.values) for a in self.atoms):
+        if not self.has_atoms:
             return Z
         return np.column_stack([self.centres(i, z) for i, z in enumerate(Z.T)])
 
@@ -144,7 +177,10 @@ def spread_atoms(X: FloatArray, atoms: tuple[Atoms, ...], seed: int) -> FloatArr
     """
     if not any(len(a.values) for a in atoms):
         return X
-    places = random_places(X, seed)
+    return _spread(X, atoms, random_places(X, seed))
+
+
+def _spread(X: FloatArray, atoms: tuple[Atoms, ...], places: FloatArray) -> FloatArray:
     columns = [a.spread(x, v) for a, x, v in zip(atoms, X.T, places.T, strict=True)]
     return np.column_stack(columns)
 
@@ -165,13 +201,33 @@ def random_places(X: FloatArray, seed: int) -> FloatArray:
     places : ndarray of shape (n, d)
         In [0, 1).
     """
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)  # -0.0 and 0.0 are one value
-    state = np.full(len(X), seed, dtype=np.uint64)
-    for column in bits.T:
-        state = _mix(state ^ column)
-    state = _mix(state ^ _occurrence(state))
-    numbers = np.empty(X.shape)
-    for i in range(X.shape[1]):
+    return _places(row_states(X.T, seed), X.shape[1])
+
+
+def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
+    """Hash each row, and how many equal ones stand before it: what its places are made from.
+
+    Parameters
+    ----------
+    columns : iterable of ndarray of shape (n,)
+        The table's columns.
+    seed : int
+
+    Returns
+    -------
+    state : ndarray of shape (n,), uint64
+    """
+    state: NDArray[np.uint64] = np.array(seed, dtype=np.uint64)
+    for column in columns:
+        # -0.0 and 0.0 are one value.
+        state = _mix(state ^ np.ascontiguousarray(column + 0.0).view(np.uint64))
+    return _mix(state ^ _occurrence(state))
+
+
+def _places(state: NDArray[np.uint64], d: int) -> FloatArray:
+    """Numbers (n, d) in [0, 1) that follow from the rows' states (n,)."""
+    numbers = np.empty((len(state), d))
+    for i in range(d):
         state = _mix(state)
         numbers[:, i] = (state >> np.uint64(11)) * 2.0**-53
     return numbers
@@ -238,7 +294,9 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
     -------
     constant : ndarray of shape (d,), bool
     """
-    return np.ptp(X, axis=0) <= _CONSTANT * np.abs(X).max(axis=0)
+    least, largest = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore"):  # a range beyond double precision is no constant
+        return largest - least <= _CONSTANT * np.maximum(np.abs(least), np.abs(largest))
 
 
 def unscalable_columns(X: FloatArray) -> NDArray[np.bool_]:
@@ -254,7 +312,7 @@ def unscalable_columns(X: FloatArray) -> NDArray[np.bool_]:
         Of columns that are not constant, those of numbers beyond some 1e-160 to 1e150.
     """
     with np.errstate(all="ignore"):
-        deviation = X.std(axis=0)
+        deviation = np.array([np.std(x) for x in _columns(X)])
     return ~((deviation > 0) & (deviation < np.inf))
 
 
@@ -273,7 +331,7 @@ def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:
     columns : ndarray of int
         Those whose inner 95 % of rows lie within five times the resolution, yet not on one value.
     """
-    lower, upper = np.quantile(Z, [0.025, 0.975], axis=0)
+    lower, upper = np.array([np.quantile(z, [0.025, 0.975]) for z in Z.T]).T
     return np.flatnonzero((upper > lower) & (upper - lower <= 5 * resolution))
 
 
@@ -300,12 +358,20 @@ def standardizations(
     ValueError
         Another value of ``scaling``.
     """
-    means = Xs.mean(axis=0), Xt.mean(axis=0)
+    # Column by column: a column's numbers then do not depend on how the table lies in memory, and
+    # no further table is made.
+    means = [np.array([np.mean(x) for x in _columns(X)]) for X in (Xs, Xt)]
     if scaling == "domain":
-        return Standardization(means[0], Xs.std(axis=0)), Standardization(means[1], Xt.std(axis=0))
+        stds = [np.array([np.std(x) for x in _columns(X)]) for X in (Xs, Xt)]
+        return Standardization(means[0], stds[0]), Standardization(means[1], stds[1])
     if scaling == "pooled":
         location = (means[0] + means[1]) / 2
         variance = (((Xs - location) ** 2).mean(axis=0) + ((Xt - location) ** 2).mean(axis=0)) / 2
         pooled = Standardization(location, np.sqrt(variance))
         return pooled, pooled
     raise ValueError(f"scaling must be 'domain' or 'pooled', got {scaling!r}.")
+
+
+def _columns(X: FloatArray) -> Iterator[FloatArray]:
+    """Give a table's columns one after another, each in a piece of memory."""
+    return (np.ascontiguousarray(x) for x in X.T)

@@ -30,8 +30,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from krda import mixture
-from krda.transport import BLOCK_ROWS
+from krda import mixture, transport
 
 #: From a coordinate's number and its values (n,) to what later conditionals are given of it.
 Given = Callable[[int, Tensor], Tensor]
@@ -345,8 +344,8 @@ class RNADEDensity:
         n, d = len(rows), self.n_features
         result = rows.new_empty(d, n)
         with torch.no_grad():
-            for start in range(0, n, BLOCK_ROWS):
-                block = slice(start, start + BLOCK_ROWS)
+            for start in range(0, n, transport.BLOCK_ROWS):
+                block = slice(start, start + transport.BLOCK_ROWS)
                 columns, out = rows[block].mT.contiguous(), result[:, block]
                 a = self.c.unsqueeze(1).repeat(1, columns.shape[1])
                 h, heads = torch.empty_like(a), a.new_empty(len(self.head_bias[0]), a.shape[1])

@@ -15,11 +15,29 @@ from torch import Tensor
 
 from krda.mixture import COMPILED
 
-#: Rows carried together: a thread's memory is some 15 MB then, or 60 MB without the compiled loops,
-#: whatever the number of rows. With fewer, calls cost more than the work, and threads wait for
-#: Python's lock; with more, arrays leave the second-level cache. Without the compiled loops it
-#: takes more rows for calls to be cheap.
-BLOCK_ROWS = 8192 if COMPILED else 32768
+
+def block_rows(*, compiled: bool) -> int:
+    """Choose how many rows are carried together.
+
+    With fewer, calls cost more than the work, and threads wait for Python's lock; with more, arrays
+    leave the second-level cache. Without the compiled loops there are more calls, and it takes more
+    rows to pay for them.
+
+    Parameters
+    ----------
+    compiled : bool
+        Whether mixtures are computed by :mod:`krda.kernels`.
+
+    Returns
+    -------
+    rows : int
+    """
+    return 8192 if compiled else 32768
+
+
+#: Rows carried together: a thread's memory is that of some 150 numbers a row, whatever the number
+#: of rows.
+BLOCK_ROWS = block_rows(compiled=COMPILED)
 
 
 class Density(Protocol):

@@ -6,6 +6,7 @@ from sklearn.dummy import DummyClassifier
 
 from benchmarks.blocks import CarryBlock, carry_file, slices
 from krda import KRDA
+from krda.transport import BLOCK_ROWS
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def fitted(tmp_path_factory):
 def test_two_processes_carry_a_file_to_the_bytes_of_one_go(fitted, tmp_path):
     directory, model, Xs = fitted
     carried = tmp_path / "carried.npy"
-    carry_file(directory / "model.pickle", directory / "source.npy", carried, rows=32_768)
+    carry_file(directory / "model.pickle", directory / "source.npy", carried, rows=4 * BLOCK_ROWS)
     assert np.load(carried).tobytes() == model.transform(Xs).tobytes()
     assert [path.name for path in tmp_path.iterdir()] == ["carried.npy"]
 
@@ -36,11 +37,11 @@ def test_blocks_of_any_size_agree_to_rounding(fitted):
 
 
 def test_slices_cover_every_row_once():
-    covered = [i for part in slices(80_000, 32_768) for i in range(80_000)[part]]
+    covered = [i for part in slices(80_000, 4 * BLOCK_ROWS) for i in range(80_000)[part]]
     assert covered == list(range(80_000))
 
 
-@pytest.mark.parametrize("rows", [0, -32_768, 1_000])
+@pytest.mark.parametrize("rows", [0, -BLOCK_ROWS, 1_000])
 def test_blocks_that_would_change_the_arithmetic_are_refused(rows):
-    with pytest.raises(ValueError, match="multiple of 32768"):
+    with pytest.raises(ValueError, match=f"multiple of {BLOCK_ROWS}"):
         list(slices(10, rows))

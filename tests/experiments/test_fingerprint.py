@@ -161,6 +161,7 @@ def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, 
         ("pot", {"ot", "ot_linear", "ot_sinkhorn", "ot_sinkhorn_lpl1"}),
         ("dalib", DEEP - {"shot"}),
         ("torch", DEEP | KRDA),
+        ("numba", KRDA),
         ("scikit-learn", set(config_names("method"))),
     ],
 )
@@ -170,9 +171,20 @@ def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, method
 
 
 def test_library_versions_are_those_of_the_libraries_imported():
-    assert set(library_versions(("krda.estimator",))) == {"numpy", "scikit-learn", "torch"}
+    assert set(library_versions(("krda.estimator",))) == {
+        "numba",
+        "numpy",
+        "scikit-learn",
+        "scipy",
+        "torch",
+    }
     assert "pot" in library_versions(("baselines.optimal_transport",))
     assert all("+" not in version for version in library_versions(("krda.estimator",)).values())
+
+
+def test_an_optional_library_that_is_not_installed_is_said_to_be_absent(monkeypatch):
+    monkeypatch.setitem(fingerprint._NUMERICAL, "numba", "no-such-distribution")
+    assert library_versions(("krda.estimator",))["no-such-distribution"] == "absent"
 
 
 def test_a_module_from_elsewhere_is_refused():

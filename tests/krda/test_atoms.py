@@ -170,3 +170,18 @@ def test_centres_hide_the_place_within_a_cell_and_leave_other_values():
         np.testing.assert_allclose(columns.centres(i, one[:, i]), columns.centres(i, other[:, i]))
     amounts = X[:, 1] > 0
     np.testing.assert_allclose(columns.centres(1, one[amounts, 1]), one[amounts, 1])
+
+
+@pytest.mark.parametrize("spread", [True, False])
+def test_a_table_mapped_by_blocks_is_the_table_mapped_in_one_go(spread):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=500), rng.integers(3, size=500), rng.normal(size=500)])
+    X[:, 2] *= rng.uniform(size=500) < 0.7  # zero-inflated
+    X[300:] = X[:200]  # rows that are told apart by their place
+    order = np.array([2, 1, 0])
+    columns, _ = column_maps(X[:, order], X[:, order], "domain", 5, spread=spread)
+    Z = columns.forward(X[:, order], 5)
+    parts = list(columns.forward_blocks(X, order, 5, 64))
+    assert [len(part) for _, part in parts] == [64] * 7 + [52]
+    np.testing.assert_array_equal(np.vstack([part for _, part in parts]), Z)
+    assert columns.has_atoms == spread

@@ -121,19 +121,42 @@ def test_quantile_is_accurate_to_1e_12_for_nearly_degenerate_mixtures_and_far_ta
     assert float(nearest_residual(z, u, *parameters).max()) <= 1e-12
 
 
-def test_newton_does_not_stop_where_a_large_curvature_makes_a_step_short():
-    """A gap so wide that F, f and f' all come from one component's far tail."""
-    u = torch.tensor([0.8247997023188621], dtype=torch.float64)
-    parameters = [
-        torch.tensor([values], dtype=torch.float64)
-        for values in (
-            [0.8640323119402713, 3.8755921904221515e-11, 0.13596768802097264],
-            [-417054.9147758116, -36579.098357484196, -2140371.169465338],
-            [3.671034278518356e-10, 1.3790458342164995, 0.003308560623220523],
-        )
-    ]
-    z = mixture.quantile(u, *parameters)
-    assert float(nearest_residual(z, u, *parameters).max()) <= 1e-12
+# Rows that a search with a careless last step was once content too early with.
+HARD_ROWS = {
+    "a wide gap, where the curvature makes Halley's step short": (
+        0.8247997023188621,
+        [0.8640323119402713, 3.8755921904221515e-11, 0.13596768802097264],
+        [-417054.9147758116, -36579.098357484196, -2140371.169465338],
+        [3.671034278518356e-10, 1.3790458342164995, 0.003308560623220523],
+    ),
+    "narrower than the distance between floating-point numbers there": (
+        0.994581542203854,
+        [1e-28, 1.0, 0.0],
+        [-1034978.3305192374, -257336.00573010335, 664028.5758945744],
+        [0.0008540634435526241, 2.52815492897496e-12, 0.48812995874798787],
+    ),
+    "in the tail of a narrow component": (
+        0.9999999480645956,
+        [3.8e-09, 0.9999994556079945, 5.405929405789995e-07, 0.0],
+        [-210437.76708868344, 925765.8739992953, 50453.102889241316, 2573489.603681289],
+        [0.09701681846693384, 9.203413296655061e-12, 0.09262556577994657, 5.148539824997984],
+    ),
+    "far below all components": (
+        1.0945907386674478e-29,
+        [0.0006631858450703483, 0.9993368141548475, 6.2610320634713014e-34],
+        [2.5482634521357603, 4.449402552968769, 5.306812945787261],
+        [932.5514307479243, 1.7277656783234943e-12, 0.00017547930254410409],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HARD_ROWS)
+def test_newton_goes_on_until_the_row_is_solved(name):
+    row, *parameters = HARD_ROWS[name]
+    u = torch.tensor([row], dtype=torch.float64)
+    mixtures = [torch.tensor([values], dtype=torch.float64) for values in parameters]
+    z = mixture.quantile(u, *mixtures)
+    assert float(nearest_residual(z, u, *mixtures).max()) <= 1e-12 * min(1.0, row)
 
 
 @nasty

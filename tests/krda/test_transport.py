@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rnade_models import make_rnade
 from scipy import stats
 
-from krda import rnade, transport
+from krda import transport
 from krda.linear_gaussian import LinearGaussianDensity
 from krda.transport import knothe_rosenblatt
 
@@ -190,8 +190,7 @@ def set_threads():
 
 
 def test_the_number_of_threads_changes_no_bit_and_is_left_alone(monkeypatch, set_threads):
-    for module in (transport, rnade):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 1000)
+    monkeypatch.setattr(transport, "BLOCK_ROWS", 1000)
     model = make_rnade(4)
     source, target = (model.density(i, given=lambda i, z: torch.floor(z)) for i in (0, 1))
     x = source.sample(5500, torch.Generator().manual_seed(9))
@@ -210,8 +209,7 @@ def test_the_size_of_blocks_changes_rounding_alone(monkeypatch, block_rows):
     source, target = model.density(0), model.density(1)
     x = source.sample(3000, torch.Generator().manual_seed(9))
     expected = knothe_rosenblatt(source, target, x)
-    for module in (transport, rnade):
-        monkeypatch.setattr(module, "BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(transport, "BLOCK_ROWS", block_rows)
     np.testing.assert_allclose(knothe_rosenblatt(source, target, x), expected, atol=1e-11)
 
 

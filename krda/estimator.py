@@ -379,7 +379,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         self.held_out_nll_: dict[Domain, float] = {
             domain: float(
                 self.history_.held_out_nll[best, i]
-                - maps[domain].log_volume(X[:, self.column_order_]).mean()
+                - maps[domain].log_volume(_in_order(X, self.column_order_)).mean()
             )
             for i, (domain, X) in enumerate(zip(_DOMAINS, (Xs, Xt), strict=True))
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -74,7 +75,7 @@ class DomainAdversary(Transfer):
         for generator in generators:
             d = build(lambda: DomainDiscriminator(n_inputs, hidden_size), generator, device)
             chains.append([d.layer1, d.bn1, d.relu1, d.layer2, d.bn2, d.relu2, d.layer3])
-        self._discriminator = Stack(chains)
+        self._discriminator = Stack(chains, running_statistics=False)
         self.stacks = [self._discriminator]
         self._warmup_steps = warmup_steps
         self._step = 0
@@ -104,20 +105,28 @@ class DomainAdversary(Transfer):
         reversal : float
             What the reversal multiplies it with.
         """
-        b = x.shape[1] // 2
-        source = 1.0 / (1.0 + torch.exp(-self._discriminator.forward(x)[:, :, 0]))
+        n = x.shape[1]
+        is_source, labels = _domain_labels(n, x.device, x.dtype)
+        source = self._discriminator.forward(x)[:, :, 0].neg_().exp_().add_(1.0).reciprocal_()
         target = 1.0 - source
-        log_right = torch.cat([source[:, :b], target[:, b:]], dim=1).log_().clamp_(min=-100.0)
-        spread = source * target
-        error = torch.cat([-target[:, :b], source[:, b:]], dim=1)
-        gradient = error * (spread / spread.clamp(min=1e-12)) * (weight / (2 * b))
+        log_right = torch.where(is_source, source, target).log_().clamp_(min=-100.0)
+        error = source - labels
+        spread = target.mul_(source)
+        gradient = error.mul_(spread / spread.clamp(min=1e-12)).mul_(weight / n)
         if row_weights is not None:
             log_right, gradient = log_right * row_weights, gradient * row_weights
         on_input = self._discriminator.backward(gradient[:, :, None])
         assert on_input is not None
         reversal = -reversal_coefficient(self._step, self._warmup_steps)
         self._step += 1
-        return log_right.sum(dim=1) / (-2 * b), on_input, reversal
+        return log_right.sum(dim=1) / -n, on_input, reversal
+
+
+@functools.lru_cache(maxsize=8)
+def _domain_labels(n: int, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Which of n rows are source rows: the first half; as truth values and as numbers."""
+    is_source = torch.arange(n, device=device) < n // 2
+    return is_source, is_source.to(dtype)
 
 
 class ConditionalDomainAdversary(DomainAdversary):

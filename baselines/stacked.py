@@ -69,11 +69,12 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     -------
     product : Tensor of shape (R, n, m)
     """
-    if a.shape[2] == 1:
+    n, k, m = a.shape[1], *b.shape[1:]
+    if n != 1 and k != 1 and m != 1:
+        return torch.bmm(a, b, out=out)
+    if k == 1:
         return torch.mul(a, b, out=out)
-    if 1 in (a.shape[1], b.shape[2]):
-        return torch.sum(a.unsqueeze(3) * b.unsqueeze(1), 2, out=out)
-    return torch.bmm(a, b, out=out)
+    return torch.sum(a.unsqueeze(3) * b.unsqueeze(1), 2, out=out)
 
 
 class _Layer(ABC):
@@ -130,23 +131,40 @@ class _Layer(ABC):
 
 
 class _Linear(_Layer):
-    """:class:`torch.nn.Linear`."""
+    """:class:`torch.nn.Linear`.
+
+    Where batch normalisation follows, training leaves the bias as it is: taking off the mean of the
+    batch takes the bias off too, and its gradient is 0. (By rounding alone it is not quite 0, of
+    which Adam makes steps of any size: the bias would drift.)
+    """
+
+    #: Whether batch normalisation follows.
+    before_norm = False
 
     @staticmethod
     def parameters(module: nn.Linear) -> list[Tensor]:
         return [module.weight.T, module.bias[None]]
 
+    @property
+    def bias(self) -> Tensor:
+        """Of shape (R, 1, out)."""
+        return self.values[1]
+
     def forward(self, x: Tensor, training: bool) -> Tensor:
         weight, bias = self.values
         self._x = x
+        y = product(x, weight)
         # torch.baddbmm, which would first copy the bias to all rows, takes an eighth longer.
-        return product(x, weight).add_(bias)
+        return y if training and self.before_norm else y.add_(bias)
 
     def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        # In this order g and x are read while they are near.
+        on_x = product(g, self.values[0].transpose(1, 2)) if inputs else None
         if parameters:
+            if not self.before_norm:
+                torch.sum(g, 1, keepdim=True, out=self.gradients[1])
             product(self._x.transpose(1, 2), g, out=self.gradients[0])
-            torch.sum(g, 1, keepdim=True, out=self.gradients[1])
-        return product(g, self.values[0].transpose(1, 2)) if inputs else None
+        return on_x
 
 
 class _ReLU(_Layer):
@@ -165,6 +183,11 @@ class _BatchNorm(_Layer):
 
     In training its input is overwritten.
     """
+
+    #: Whether running statistics are kept.
+    keeps_statistics = True
+    #: The layer before, if that leaves out its bias in training.
+    linear: _Linear | None = None
 
     def __init__(self, modules: Sequence[nn.BatchNorm1d]) -> None:
         super().__init__(modules)
@@ -195,28 +218,31 @@ class _BatchNorm(_Layer):
             scale = weight * torch.rsqrt(self._variance + self._eps)
             return torch.addcmul(bias, x - self._mean, scale)
         n = x.shape[1]
-        mean = x.sum(1, keepdim=True) / n
+        mean = x.mean(1, keepdim=True)
         self._centred = x.sub_(mean)
-        variance = (x * x).sum(1, keepdim=True) / n
-        self._inverse = torch.rsqrt(variance + self._eps)
-        self._mean.lerp_(mean, self._momentum)
-        self._variance.lerp_(variance * (n / (n - 1)), self._momentum)
-        self._n_batches += 1
-        return torch.addcmul(bias, self._centred, weight * self._inverse)
+        variance = (x * x).mean(1, keepdim=True)
+        if self.keeps_statistics:
+            if self.linear is not None:
+                mean += self.linear.bias
+            self._mean.lerp_(mean, self._momentum)
+            self._variance.lerp_(variance * (n / (n - 1)), self._momentum)
+            self._n_batches += 1
+        self._inverse = variance.add_(self._eps).rsqrt_()
+        self._scale = weight * self._inverse
+        return torch.addcmul(bias, self._centred, self._scale)
 
     def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        along = (g * self._centred).sum(1, keepdim=True).mul_(self._inverse)
         total = g.sum(1, keepdim=True)
-        along = (g * self._centred).sum(1, keepdim=True) * self._inverse
         if parameters:
             self.gradients[0].copy_(along)
             self.gradients[1].copy_(total)
         if not inputs:
             return None
         # (g - total / n - normal along / n) times the scale, in two passes over the rows.
-        scale = self.values[0] * self._inverse
-        share = scale / -g.shape[1]
-        on_x = torch.addcmul(total * share, g, scale)
-        return on_x.addcmul_(self._centred, along * self._inverse * share)
+        share = self._scale / -g.shape[1]
+        on_x = torch.addcmul(total.mul_(share), g, self._scale)
+        return on_x.addcmul_(self._centred, along.mul_(self._inverse).mul_(share))
 
 
 class _WeightNorm(_Layer):
@@ -254,6 +280,8 @@ class Stack:
     chains : sequence of sequences of torch.nn.Module
         For each model its layers, from which it starts and to which :meth:`store` writes: linear
         (first where there are several), ReLU, batch normalisation, or :class:`WeightNormLinear`.
+    running_statistics : bool
+        Whether batch normalisation keeps its running statistics, for prediction.
 
     Attributes
     ----------
@@ -273,13 +301,20 @@ class Stack:
         WeightNormLinear: _WeightNorm,
     }
 
-    def __init__(self, chains: Sequence[Sequence[nn.Module]]) -> None:
+    def __init__(
+        self, chains: Sequence[Sequence[nn.Module]], *, running_statistics: bool = True
+    ) -> None:
         self._layers: list[_Layer] = []
         for modules in zip(*chains, strict=True):
             kind = self._KINDS.get(type(modules[0]))
             if kind is None:
                 raise TypeError(f"Layers of type {type(modules[0]).__name__} cannot be stacked.")
             self._layers.append(kind(modules))
+        for before, layer in itertools.pairwise([None, *self._layers]):
+            if isinstance(layer, _BatchNorm):
+                layer.keeps_statistics = running_statistics
+                if isinstance(before, _Linear):
+                    before.before_norm, layer.linear = True, before
         self._lay_out()
 
     @torch.no_grad()

@@ -389,3 +389,12 @@ def test_a_missing_dalib_is_named_with_the_way_to_install_it(monkeypatch):
     assert getattr(sys.modules.get("qpsolvers"), "solve_qp", None) is not (
         dalib_compat._no_quadratic_program
     )
+
+
+def test_the_index_matrix_of_a_training_can_be_part_of_a_graph():
+    index_matrix.cache_clear()
+    with torch.inference_mode():
+        index_matrix(3, False)
+    kernel = torch.rand(6, 6, requires_grad=True)
+    (index_matrix(3, False) * kernel).sum().backward()
+    assert torch.equal(kernel.grad, index_matrix(3, False))

@@ -182,6 +182,44 @@ def test_training_takes_the_steps_of_adam():
     assert trained.errors == [None, None]
 
 
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_steps_are_those_of_torchs_optimizer(monkeypatch, fused):
+    """With torch's fused form and without."""
+    if not fused:
+        monkeypatch.delattr(torch, "_fused_adam_")
+    stacks = [Stack([[layer]]) for layer in (nn.Linear(3, 4), nn.Linear(5, 2))]
+    references = [nn.Parameter(stack.parameter.detach().clone()) for stack in stacks]
+    optimizer = torch.optim.Adam(references, lr=0.01, fused=fused)
+    draws = [torch.randn(7, s.parameter.shape[1], generator=generator()) for s in stacks]
+
+    def step(batch):
+        for stack, draw in zip(stacks, draws, strict=True):
+            stack.parameter.grad.copy_(draw[batch])
+        return [Check(torch.ones(1), "")]
+
+    train(stacks, step, iter([list(range(7))]), learning_rate=0.01, what="METHOD")
+    for at in range(7):
+        for reference, draw in zip(references, draws, strict=True):
+            reference.grad = draw[at : at + 1].clone()
+        optimizer.step()
+    for stack, reference in zip(stacks, references, strict=True):
+        assert torch.equal(stack.parameter, reference)
+
+
+def test_a_check_may_hold_many_numbers_of_each_model():
+    stack, _, _ = one_weight(n_models=3)
+    values = torch.ones(3, 4, 2)
+    values[1, 2, 1] = math.nan
+
+    def step(batch):
+        return [Check(values, "the output is odd"), Check(torch.ones(3), "the loss is {}")]
+
+    trained = train([stack], step, steps(2, 1), learning_rate=0.1, what="METHOD")
+    assert [error is None for error in trained.errors] == [True, False, True]
+    assert "the output is odd" in str(trained.errors[1])
+    np.testing.assert_array_equal(trained.losses, np.ones((2, 3)))
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_model_that_is_not_finite_is_told_with_its_step_and_reason(bad, which):

@@ -87,6 +87,32 @@ def test_batch_normalisation_keeps_torchs_running_statistics_and_predicts_by_the
         torch.testing.assert_close(by_stack[model], reference.eval()(x[model]).detach())
 
 
+def test_a_bias_before_batch_normalisation_stays_as_it_is_and_is_predicted_with():
+    networks, references = ([chain(2, 6, 3, seed) for seed in range(2)] for _ in range(2))
+    stack = Stack(networks)
+    optimizer = torch.optim.Adam([stack.parameter], lr=0.1, fused=True)
+    for seed in range(3):
+        stack.backward(stack.forward(draw(2, 9, 2, seed=seed)))
+        optimizer.step()
+    x = draw(2, 5, 2, seed=9)
+    by_stack = stack.forward(x, training=False)
+    stack.store()
+    for model, (network, reference) in enumerate(zip(networks, references, strict=True)):
+        assert torch.equal(network[0].bias, reference[0].bias)
+        assert not torch.equal(network[3].bias, reference[3].bias)
+        torch.testing.assert_close(by_stack[model], network.eval()(x[model]).detach())
+
+
+def test_running_statistics_are_left_alone_where_nobody_predicts_by_them():
+    (kept,), (changed,) = networks = [[chain(2, 6, 3)] for _ in range(2)]
+    for (network,), keep in zip(networks, [False, True], strict=True):
+        stack = Stack([network], running_statistics=keep)
+        stack.forward(draw(1, 9, 2))
+        stack.store()
+    assert torch.equal(kept[1].running_mean, chain(2, 6, 3)[1].running_mean)
+    assert not torch.equal(changed[1].running_mean, chain(2, 6, 3)[1].running_mean)
+
+
 def test_only_what_is_asked_for_is_computed():
     stack = Stack([chain(2, 4, 3)])
     stack.forward(draw(1, 6, 2))

@@ -63,6 +63,9 @@ class DomainAdversary(Transfer):
 
     reason = "the output of the domain discriminator is NaN"
 
+    # Whether nobody but the discriminator needs its input.
+    _owns_input = False
+
     def __init__(
         self,
         n_inputs: int,
@@ -75,7 +78,9 @@ class DomainAdversary(Transfer):
         for generator in generators:
             d = build(lambda: DomainDiscriminator(n_inputs, hidden_size), generator, device)
             chains.append([d.layer1, d.bn1, d.relu1, d.layer2, d.bn2, d.relu2, d.layer3])
-        self._discriminator = Stack(chains, running_statistics=False)
+        self._discriminator = Stack(
+            chains, running_statistics=False, overwrites_input=self._owns_input
+        )
         self.stacks = [self._discriminator]
         self._warmup_steps = warmup_steps
         self._step = 0
@@ -148,6 +153,8 @@ class ConditionalDomainAdversary(DomainAdversary):
     device : torch.device
     """
 
+    _owns_input = True
+
     def __init__(
         self,
         n_classes: int,
@@ -159,6 +166,8 @@ class ConditionalDomainAdversary(DomainAdversary):
     ) -> None:
         super().__init__(n_classes * hidden_size, hidden_size, warmup_steps, generators, device)
         self._entropy_conditioning = entropy_conditioning
+        # The same memory each time: a new array takes longer than the products.
+        self._outer: Tensor | None = None
 
     def loss(self, features: Tensor, logits: Tensor, weight: float) -> TransferLoss:
         """Find the loss of a batch, see :meth:`baselines.networks.Transfer.loss`."""
@@ -169,10 +178,13 @@ class ConditionalDomainAdversary(DomainAdversary):
             entropy = -(p * torch.log(p + 1e-5)).sum(dim=2)
             certain = 1.0 + torch.exp(-entropy)
             row_weights = certain / (certain.sum(dim=1, keepdim=True) / certain.shape[1])
-        outer = p.unsqueeze(3) * features.unsqueeze(2)
+        shape = (*p.shape, features.shape[2])
+        if self._outer is None or self._outer.shape != shape:
+            self._outer = features.new_empty(shape)
+        outer = torch.mul(p.unsqueeze(3), features.unsqueeze(2), out=self._outer)
         values, on_outer, reversal = self._discriminate(outer.flatten(2), row_weights, weight)
         on_classes, factors = on_outer.view_as(outer).unbind(2), torch.split(p * reversal, 1, 2)
-        on_features = on_classes[0] * factors[0]
+        on_features = on_classes[0].mul_(factors[0])
         for on_class, factor in zip(on_classes[1:], factors[1:], strict=True):
             on_features.addcmul_(on_class, factor)
         return TransferLoss(values, on_features)

@@ -301,7 +301,7 @@ def train(
     trained : Trained
     """
     optimizer = _adam([stack.parameter for stack in stacks], learning_rate)
-    errors: list[Exception | None] = [None] * len(stacks[0].parameter)
+    errors: list[Exception | None] = [None] * stacks[0].n_models
     losses: list[FloatArray] = []
     n_before = 0
     with torch.inference_mode(), denormals_as_zero():

@@ -154,7 +154,7 @@ def one_weight(start=0.0, n_models=1):
     for layer in layers:
         nn.init.constant_(layer.weight, start)
     stack = Stack([[layer] for layer in layers])
-    return stack, stack.parameter.detach()[:, 0], stack.parameter.grad[:, 0]
+    return stack, stack.parameter.detach()[:n_models], stack.parameter.grad[:n_models]
 
 
 def steps(n_steps, n_epochs):
@@ -190,7 +190,7 @@ def test_the_steps_are_those_of_torchs_optimizer(monkeypatch, fused):
     stacks = [Stack([[layer]]) for layer in (nn.Linear(3, 4), nn.Linear(5, 2))]
     references = [nn.Parameter(stack.parameter.detach().clone()) for stack in stacks]
     optimizer = torch.optim.Adam(references, lr=0.01, fused=fused)
-    draws = [torch.randn(7, s.parameter.shape[1], generator=generator()) for s in stacks]
+    draws = [torch.randn(7, *s.parameter.shape, generator=generator()) for s in stacks]
 
     def step(batch):
         for stack, draw in zip(stacks, draws, strict=True):
@@ -200,7 +200,7 @@ def test_the_steps_are_those_of_torchs_optimizer(monkeypatch, fused):
     train(stacks, step, iter([list(range(7))]), learning_rate=0.01, what="METHOD")
     for at in range(7):
         for reference, draw in zip(references, draws, strict=True):
-            reference.grad = draw[at : at + 1].clone()
+            reference.grad = draw[at].clone()
         optimizer.step()
     for stack, reference in zip(stacks, references, strict=True):
         assert torch.equal(stack.parameter, reference)

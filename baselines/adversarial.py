@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -62,6 +63,9 @@ class DomainAdversary(Transfer):
 
     reason = "the output of the domain discriminator is NaN"
 
+    # Whether nobody but the discriminator needs its input.
+    _owns_input = False
+
     def __init__(
         self,
         n_inputs: int,
@@ -74,7 +78,9 @@ class DomainAdversary(Transfer):
         for generator in generators:
             d = build(lambda: DomainDiscriminator(n_inputs, hidden_size), generator, device)
             chains.append([d.layer1, d.bn1, d.relu1, d.layer2, d.bn2, d.relu2, d.layer3])
-        self._discriminator = Stack(chains)
+        self._discriminator = Stack(
+            chains, running_statistics=False, overwrites_input=self._owns_input
+        )
         self.stacks = [self._discriminator]
         self._warmup_steps = warmup_steps
         self._step = 0
@@ -104,20 +110,28 @@ class DomainAdversary(Transfer):
         reversal : float
             What the reversal multiplies it with.
         """
-        b = x.shape[1] // 2
-        source = 1.0 / (1.0 + torch.exp(-self._discriminator.forward(x)[:, :, 0]))
+        n = x.shape[1]
+        is_source, labels = _domain_labels(n, x.device, x.dtype)
+        source = self._discriminator.forward(x)[:, :, 0].neg_().exp_().add_(1.0).reciprocal_()
         target = 1.0 - source
-        log_right = torch.cat([source[:, :b], target[:, b:]], dim=1).log_().clamp_(min=-100.0)
-        spread = source * target
-        error = torch.cat([-target[:, :b], source[:, b:]], dim=1)
-        gradient = error * (spread / spread.clamp(min=1e-12)) * (weight / (2 * b))
+        log_right = torch.where(is_source, source, target).log_().clamp_(min=-100.0)
+        error = source - labels
+        spread = target.mul_(source)
+        gradient = error.mul_(spread / spread.clamp(min=1e-12)).mul_(weight / n)
         if row_weights is not None:
             log_right, gradient = log_right * row_weights, gradient * row_weights
         on_input = self._discriminator.backward(gradient[:, :, None])
         assert on_input is not None
         reversal = -reversal_coefficient(self._step, self._warmup_steps)
         self._step += 1
-        return log_right.sum(dim=1) / (-2 * b), on_input, reversal
+        return log_right.sum(dim=1) / -n, on_input, reversal
+
+
+@functools.lru_cache(maxsize=8)
+def _domain_labels(n: int, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Which of n rows are source rows: the first half; as truth values and as numbers."""
+    is_source = torch.arange(n, device=device) < n // 2
+    return is_source, is_source.to(dtype)
 
 
 class ConditionalDomainAdversary(DomainAdversary):
@@ -139,6 +153,8 @@ class ConditionalDomainAdversary(DomainAdversary):
     device : torch.device
     """
 
+    _owns_input = True
+
     def __init__(
         self,
         n_classes: int,
@@ -150,6 +166,8 @@ class ConditionalDomainAdversary(DomainAdversary):
     ) -> None:
         super().__init__(n_classes * hidden_size, hidden_size, warmup_steps, generators, device)
         self._entropy_conditioning = entropy_conditioning
+        # The same memory each time: a new array takes longer than the products.
+        self._outer: Tensor | None = None
 
     def loss(self, features: Tensor, logits: Tensor, weight: float) -> TransferLoss:
         """Find the loss of a batch, see :meth:`baselines.networks.Transfer.loss`."""
@@ -160,10 +178,13 @@ class ConditionalDomainAdversary(DomainAdversary):
             entropy = -(p * torch.log(p + 1e-5)).sum(dim=2)
             certain = 1.0 + torch.exp(-entropy)
             row_weights = certain / (certain.sum(dim=1, keepdim=True) / certain.shape[1])
-        outer = p.unsqueeze(3) * features.unsqueeze(2)
+        shape = (*p.shape, features.shape[2])
+        if self._outer is None or self._outer.shape != shape:
+            self._outer = features.new_empty(shape)
+        outer = torch.mul(p.unsqueeze(3), features.unsqueeze(2), out=self._outer)
         values, on_outer, reversal = self._discriminate(outer.flatten(2), row_weights, weight)
         on_classes, factors = on_outer.view_as(outer).unbind(2), torch.split(p * reversal, 1, 2)
-        on_features = on_classes[0] * factors[0]
+        on_features = on_classes[0].mul_(factors[0])
         for on_class, factor in zip(on_classes[1:], factors[1:], strict=True):
             on_features.addcmul_(on_class, factor)
         return TransferLoss(values, on_features)

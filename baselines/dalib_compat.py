@@ -182,6 +182,12 @@ def index_matrix(
         Symmetric, as kernel matrices are: dalib's matrix and its transpose, half of each. Shared
         between calls, not to be written to.
     """
+    # The matrix outlives the training that asks for it, and may be part of a graph one day.
+    with torch.inference_mode(mode=False):
+        return _index_matrix(n, linear).to(device=device, dtype=dtype)
+
+
+def _index_matrix(n: int, linear: bool) -> Tensor:
     one = torch.eye(n, dtype=torch.float64)
     after = one.roll(1, dims=1)
     if linear:
@@ -195,4 +201,4 @@ def index_matrix(
         across = back = torch.full_like(one, -1.0 / n**2)
     top, bottom = torch.cat([within, across], dim=1), torch.cat([back, within], dim=1)
     weights = torch.cat([top, bottom])
-    return ((weights + weights.T) / 2).to(device=device, dtype=dtype)
+    return (weights + weights.T) / 2

@@ -18,14 +18,12 @@ from baselines.networks import (
     DeepClassifier,
     Network,
     Trained,
-    build,
     check_loss,
     cross_entropy,
     cut_batches,
     epochs_of_batches,
     epochs_of_rows,
     hidden_layers,
-    network_stacks,
     require_integer,
     require_number,
     train,
@@ -134,37 +132,34 @@ class SHOT(DeepClassifier):
         # The source network is trained before the target is known.
         return ColumnScaling.fit(Xs)
 
+    @staticmethod
+    def _network(n_features: int, n_classes: int, hidden_size: int, n_layers: int) -> Network:
+        layers = hidden_layers(n_features, hidden_size, n_layers - 1)
+        layers[-1] = nn.BatchNorm1d(hidden_size)  # in place of the last ReLU
+        return Network(nn.Sequential(*layers), WeightNormLinear(hidden_size, n_classes))
+
     @classmethod
-    def _train(
+    def _train_stacks(
         cls,
         methods: Sequence[Self],
+        features: Stack,
+        head: Stack,
         Xs: Tensor,
         labels: Tensor,
         Xt: Tensor,
         generators: Sequence[torch.Generator],
-    ) -> tuple[list[Network], Trained]:
+    ) -> Trained:
         method = methods[0]
-        networks: list[Network] = [
-            build(
-                lambda: _network(Xs.shape[2], labels.shape[2], method.hidden_size, method.n_layers),
-                generator,
-                Xs.device,
-            )
-            for generator in generators
-        ]
-        features, head = network_stacks(networks)
         source = method._train_source(features, head, Xs, labels, generators)
         pseudo_labels = torch.zeros(Xt.shape[:2], dtype=torch.int64, device=Xt.device)
         target = method._adapt(features, head, Xt, pseudo_labels, generators)
-        features.store()
-        head.store()
         if method.n_adaptation_epochs > 0 and method.pseudo_label_weight > 0:
             for one, found in zip(methods, pseudo_labels.cpu().numpy(), strict=True):
                 one.pseudo_labels_ = one.classes_[found]
         errors = [
             first or second for first, second in zip(source.errors, target.errors, strict=True)
         ]
-        return networks, Trained(np.concatenate([source.losses, target.losses]), errors)
+        return Trained(np.concatenate([source.losses, target.losses]), errors)
 
     def _train_source(
         self,
@@ -235,12 +230,6 @@ class SHOT(DeepClassifier):
             learning_rate=self.learning_rate,
             what="SHOT (on the target)",
         )
-
-
-def _network(n_features: int, n_classes: int, hidden_size: int, n_layers: int) -> Network:
-    layers = hidden_layers(n_features, hidden_size, n_layers - 1)
-    layers[-1] = nn.BatchNorm1d(hidden_size)  # in place of the last ReLU
-    return Network(nn.Sequential(*layers), WeightNormLinear(hidden_size, n_classes))
 
 
 def information_loss(logits: Tensor) -> tuple[Tensor, Tensor]:

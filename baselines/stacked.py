@@ -9,11 +9,15 @@ What becomes of a model does not depend, to the bit, on those beside it, nor on 
 one thread). Models are never mixed, so that one that has diverged disturbs none. Three things
 that round a number by its place in an array are avoided:
 
-- The parameters of all models are one array with a row for each model, of a length that fills the
-  processor's vectors: fused Adam treats the rest of an array that does not in another way.
+- The parameters of all models are one array of a length that fills the processor's vectors: fused
+  Adam treats the rest of an array that does not in another way.
 - Products of a matrix and a vector are written out as sums (:func:`product`): the linear algebra
   libraries have another program for them where there is one alone.
 - ``torch.sigmoid`` and ``torch.nn.functional.softplus`` are not used; ``torch.exp`` is exact.
+
+A new array for a result often costs more than its arithmetic, its memory being far from the
+processor. So layers write over what they no longer need, and the gradients of a product lie in one
+piece: only there torch takes the products of all models in one call.
 """
 
 from __future__ import annotations
@@ -69,11 +73,12 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     -------
     product : Tensor of shape (R, n, m)
     """
-    if a.shape[2] == 1:
+    n, k, m = a.shape[1], *b.shape[1:]
+    if n != 1 and k != 1 and m != 1:
+        return torch.bmm(a, b, out=out)
+    if k == 1:
         return torch.mul(a, b, out=out)
-    if 1 in (a.shape[1], b.shape[2]):
-        return torch.sum(a.unsqueeze(3) * b.unsqueeze(1), 2, out=out)
-    return torch.bmm(a, b, out=out)
+    return torch.sum(a.unsqueeze(3) * b.unsqueeze(1), 2, out=out)
 
 
 class _Layer(ABC):
@@ -130,23 +135,57 @@ class _Layer(ABC):
 
 
 class _Linear(_Layer):
-    """:class:`torch.nn.Linear`."""
+    """:class:`torch.nn.Linear`.
+
+    Where batch normalisation follows, training leaves the bias as it is: taking off the mean of the
+    batch takes the bias off too, and its gradient is 0. (By rounding alone it is not quite 0, of
+    which Adam makes steps of any size: the bias would drift.)
+    """
+
+    #: Whether batch normalisation follows.
+    before_norm = False
+    #: Whether the gradient with respect to the input is written over the input.
+    overwrites_input = False
 
     @staticmethod
     def parameters(module: nn.Linear) -> list[Tensor]:
         return [module.weight.T, module.bias[None]]
 
+    @property
+    def bias(self) -> Tensor:
+        """Of shape (R, 1, out)."""
+        return self.values[1]
+
     def forward(self, x: Tensor, training: bool) -> Tensor:
         weight, bias = self.values
         self._x = x
+        if weight.shape[2] == 1:
+            # A matrix and a vector, see the module; the products' memory serves the way back too.
+            self._products = x * weight.transpose(1, 2)
+            y = self._products.sum(2, keepdim=True)
+        else:
+            y = product(x, weight)
         # torch.baddbmm, which would first copy the bias to all rows, takes an eighth longer.
-        return product(x, weight).add_(bias)
+        return y if training and self.before_norm else y.add_(bias)
 
     def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        weight = self.values[0]
+        if parameters and not self.before_norm:
+            torch.sum(g, 1, keepdim=True, out=self.gradients[1])
+        if weight.shape[2] == 1:
+            if parameters:
+                torch.mul(self._x, g, out=self._products)
+                torch.sum(self._products, 1, out=self.gradients[0][:, :, 0])
+            return torch.mul(g, weight.transpose(1, 2), out=self._products) if inputs else None
+        on_x = None
+        if inputs and not self.overwrites_input:
+            # In this order g and x are read while they are near.
+            on_x = product(g, weight.transpose(1, 2))
         if parameters:
             product(self._x.transpose(1, 2), g, out=self.gradients[0])
-            torch.sum(g, 1, keepdim=True, out=self.gradients[1])
-        return product(g, self.values[0].transpose(1, 2)) if inputs else None
+        if inputs and self.overwrites_input:
+            on_x = product(g, weight.transpose(1, 2), out=self._x)
+        return on_x
 
 
 class _ReLU(_Layer):
@@ -165,6 +204,11 @@ class _BatchNorm(_Layer):
 
     In training its input is overwritten.
     """
+
+    #: Whether running statistics are kept.
+    keeps_statistics = True
+    #: The layer before, if that leaves out its bias in training.
+    linear: _Linear | None = None
 
     def __init__(self, modules: Sequence[nn.BatchNorm1d]) -> None:
         super().__init__(modules)
@@ -195,28 +239,35 @@ class _BatchNorm(_Layer):
             scale = weight * torch.rsqrt(self._variance + self._eps)
             return torch.addcmul(bias, x - self._mean, scale)
         n = x.shape[1]
-        mean = x.sum(1, keepdim=True) / n
+        mean = x.mean(1, keepdim=True)
         self._centred = x.sub_(mean)
-        variance = (x * x).sum(1, keepdim=True) / n
-        self._inverse = torch.rsqrt(variance + self._eps)
-        self._mean.lerp_(mean, self._momentum)
-        self._variance.lerp_(variance * (n / (n - 1)), self._momentum)
-        self._n_batches += 1
-        return torch.addcmul(bias, self._centred, weight * self._inverse)
+        y = x * x
+        variance = y.mean(1, keepdim=True)
+        if self.keeps_statistics:
+            if self.linear is not None:
+                mean += self.linear.bias
+            self._mean.lerp_(mean, self._momentum)
+            self._variance.lerp_(variance * (n / (n - 1)), self._momentum)
+            self._n_batches += 1
+        self._inverse = variance.add_(self._eps).rsqrt_()
+        self._scale = weight * self._inverse
+        self._y = torch.addcmul(bias, self._centred, self._scale, out=y)
+        return self._y
 
     def backward(self, g: Tensor, parameters: bool, inputs: bool) -> Tensor | None:
+        # What followed has no use for the output any more.
+        on_x = torch.mul(g, self._centred, out=self._y)
+        along = on_x.sum(1, keepdim=True).mul_(self._inverse)
         total = g.sum(1, keepdim=True)
-        along = (g * self._centred).sum(1, keepdim=True) * self._inverse
         if parameters:
             self.gradients[0].copy_(along)
             self.gradients[1].copy_(total)
         if not inputs:
             return None
         # (g - total / n - normal along / n) times the scale, in two passes over the rows.
-        scale = self.values[0] * self._inverse
-        share = scale / -g.shape[1]
-        on_x = torch.addcmul(total * share, g, scale)
-        return on_x.addcmul_(self._centred, along * self._inverse * share)
+        share = self._scale / -g.shape[1]
+        torch.addcmul(total.mul_(share), g, self._scale, out=on_x)
+        return on_x.addcmul_(self._centred, along.mul_(self._inverse).mul_(share))
 
 
 class _WeightNorm(_Layer):
@@ -254,11 +305,18 @@ class Stack:
     chains : sequence of sequences of torch.nn.Module
         For each model its layers, from which it starts and to which :meth:`store` writes: linear
         (first where there are several), ReLU, batch normalisation, or :class:`WeightNormLinear`.
+    running_statistics : bool
+        Whether batch normalisation keeps its running statistics, for prediction.
+    overwrites_input : bool
+        Whether :meth:`backward` may write over the input of the last :meth:`forward`.
 
     Attributes
     ----------
-    parameter : torch.nn.Parameter of shape (R, P)
-        All parameters, a row for each model, with their gradient; for the optimizer.
+    n_models : int
+        R.
+    parameter : torch.nn.Parameter of shape (P,)
+        All parameters, those of all models for one layer after another, with their gradient; for
+        the optimizer.
 
     Raises
     ------
@@ -273,13 +331,27 @@ class Stack:
         WeightNormLinear: _WeightNorm,
     }
 
-    def __init__(self, chains: Sequence[Sequence[nn.Module]]) -> None:
+    def __init__(
+        self,
+        chains: Sequence[Sequence[nn.Module]],
+        *,
+        running_statistics: bool = True,
+        overwrites_input: bool = False,
+    ) -> None:
+        self.n_models = len(chains)
         self._layers: list[_Layer] = []
         for modules in zip(*chains, strict=True):
             kind = self._KINDS.get(type(modules[0]))
             if kind is None:
                 raise TypeError(f"Layers of type {type(modules[0]).__name__} cannot be stacked.")
             self._layers.append(kind(modules))
+        for before, layer in itertools.pairwise([None, *self._layers]):
+            if isinstance(layer, _BatchNorm):
+                layer.keeps_statistics = running_statistics
+                if isinstance(before, _Linear):
+                    before.before_norm, layer.linear = True, before
+        if isinstance(self._layers[0], _Linear):
+            self._layers[0].overwrites_input = overwrites_input
         self._lay_out()
 
     @torch.no_grad()
@@ -287,23 +359,23 @@ class Stack:
         """Give all parameters of all layers their places in one array."""
         first = [layer.first_values() for layer in self._layers]
         tensors = list(itertools.chain.from_iterable(first))
-        sizes = [LANES * math.ceil(tensor[0].numel() / LANES) for tensor in tensors]
-        flat = tensors[0].new_zeros(len(tensors[0]), sum(sizes))
+        sizes = [LANES * math.ceil(tensor.numel() / LANES) for tensor in tensors]
+        flat = tensors[0].new_zeros(sum(sizes))
         gradient = torch.zeros_like(flat)
         self.parameter = nn.Parameter(flat)
         self.parameter.grad = gradient
-        places = zip(torch.split(flat, sizes, 1), torch.split(gradient, sizes, 1), strict=True)
+        places = zip(torch.split(flat, sizes), torch.split(gradient, sizes), strict=True)
         for layer, values in zip(self._layers, first, strict=True):
             layer.values, layer.gradients = [], []
             for value in values:
                 own, its_gradient = (
-                    place[:, : value[0].numel()].view_as(value) for place in next(places)
+                    place[: value.numel()].view_as(value) for place in next(places)
                 )
                 layer.values.append(own.copy_(value))
                 layer.gradients.append(its_gradient)
 
     def forward(self, x: Tensor, training: bool = True) -> Tensor:
-        """Map rows of shape (R, n, in) to (R, n, out).
+        """Map rows of shape (R, n, in) to (R, n, out); :meth:`backward` may overwrite the output.
 
         ``training`` is that of batch normalisation: by the statistics of these rows, not by the
         running ones.
@@ -316,6 +388,8 @@ class Stack:
         self, gradient: Tensor, *, parameters: bool = True, inputs: bool = True
     ) -> Tensor | None:
         """Carry the gradient of the loss back through what the last :meth:`forward` computed.
+
+        Once: layers write over what they kept, their output included.
 
         Parameters
         ----------

@@ -154,7 +154,7 @@ def one_weight(start=0.0, n_models=1):
     for layer in layers:
         nn.init.constant_(layer.weight, start)
     stack = Stack([[layer] for layer in layers])
-    return stack, stack.parameter.detach()[:, 0], stack.parameter.grad[:, 0]
+    return stack, stack.parameter.detach()[:n_models], stack.parameter.grad[:n_models]
 
 
 def steps(n_steps, n_epochs):
@@ -180,6 +180,44 @@ def test_training_takes_the_steps_of_adam():
     np.testing.assert_allclose(weight.numpy(), w, rtol=1e-5)
     np.testing.assert_allclose(trained.losses, expected, rtol=1e-5)
     assert trained.errors == [None, None]
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_steps_are_those_of_torchs_optimizer(monkeypatch, fused):
+    """With torch's fused form and without."""
+    if not fused:
+        monkeypatch.delattr(torch, "_fused_adam_")
+    stacks = [Stack([[layer]]) for layer in (nn.Linear(3, 4), nn.Linear(5, 2))]
+    references = [nn.Parameter(stack.parameter.detach().clone()) for stack in stacks]
+    optimizer = torch.optim.Adam(references, lr=0.01, fused=fused)
+    draws = [torch.randn(7, *s.parameter.shape, generator=generator()) for s in stacks]
+
+    def step(batch):
+        for stack, draw in zip(stacks, draws, strict=True):
+            stack.parameter.grad.copy_(draw[batch])
+        return [Check(torch.ones(1), "")]
+
+    train(stacks, step, iter([list(range(7))]), learning_rate=0.01, what="METHOD")
+    for at in range(7):
+        for reference, draw in zip(references, draws, strict=True):
+            reference.grad = draw[at].clone()
+        optimizer.step()
+    for stack, reference in zip(stacks, references, strict=True):
+        assert torch.equal(stack.parameter, reference)
+
+
+def test_a_check_may_hold_many_numbers_of_each_model():
+    stack, _, _ = one_weight(n_models=3)
+    values = torch.ones(3, 4, 2)
+    values[1, 2, 1] = math.nan
+
+    def step(batch):
+        return [Check(values, "the output is odd"), Check(torch.ones(3), "the loss is {}")]
+
+    trained = train([stack], step, steps(2, 1), learning_rate=0.1, what="METHOD")
+    assert [error is None for error in trained.errors] == [True, False, True]
+    assert "the output is odd" in str(trained.errors[1])
+    np.testing.assert_array_equal(trained.losses, np.ones((2, 3)))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

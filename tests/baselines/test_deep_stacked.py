@@ -47,6 +47,11 @@ def parameters_of(stack, networks):
     return [[p.clone() for p in network.parameters()] for network in networks]
 
 
+def values_of(stack):
+    """The parameters of a stack by layer, with the model as their first dimension."""
+    return [value for layer in stack._layers for value in layer.values]
+
+
 SHAPES = [(2, 5, 3), (1, 4, 2), (3, 1, 1), (4, 20, 1)]
 
 
@@ -87,6 +92,32 @@ def test_batch_normalisation_keeps_torchs_running_statistics_and_predicts_by_the
         torch.testing.assert_close(by_stack[model], reference.eval()(x[model]).detach())
 
 
+def test_a_bias_before_batch_normalisation_stays_as_it_is_and_is_predicted_with():
+    networks, references = ([chain(2, 6, 3, seed) for seed in range(2)] for _ in range(2))
+    stack = Stack(networks)
+    optimizer = torch.optim.Adam([stack.parameter], lr=0.1, fused=True)
+    for seed in range(3):
+        stack.backward(stack.forward(draw(2, 9, 2, seed=seed)))
+        optimizer.step()
+    x = draw(2, 5, 2, seed=9)
+    by_stack = stack.forward(x, training=False)
+    stack.store()
+    for model, (network, reference) in enumerate(zip(networks, references, strict=True)):
+        assert torch.equal(network[0].bias, reference[0].bias)
+        assert not torch.equal(network[3].bias, reference[3].bias)
+        torch.testing.assert_close(by_stack[model], network.eval()(x[model]).detach())
+
+
+def test_running_statistics_are_left_alone_where_nobody_predicts_by_them():
+    (kept,), (changed,) = networks = [[chain(2, 6, 3)] for _ in range(2)]
+    for (network,), keep in zip(networks, [False, True], strict=True):
+        stack = Stack([network], running_statistics=keep)
+        stack.forward(draw(1, 9, 2))
+        stack.store()
+    assert torch.equal(kept[1].running_mean, chain(2, 6, 3)[1].running_mean)
+    assert not torch.equal(changed[1].running_mean, chain(2, 6, 3)[1].running_mean)
+
+
 def test_only_what_is_asked_for_is_computed():
     stack = Stack([chain(2, 4, 3)])
     stack.forward(draw(1, 6, 2))
@@ -116,9 +147,9 @@ def test_a_model_takes_the_same_steps_to_the_bit_whatever_is_beside_it(
         optimizer = torch.optim.Adam([stack.parameter], lr=0.01, fused=True)
         for _ in range(2):
             y = stack.forward(x[models])
-            on_x = stack.backward(y * g[models])
+            on_x = stack.backward(y * g[models]).clone()
             optimizer.step()
-        return y, on_x, stack.parameter.detach(), stack.forward(x[models], training=False)
+        return y, on_x, *values_of(stack), stack.forward(x[models], training=False)
 
     together = two_steps(list(range(n_models)))
     for model in range(n_models):
@@ -130,17 +161,18 @@ def test_a_model_that_is_not_finite_disturbs_no_other():
     def steps(poisoned):
         stack = Stack([chain(2, 6, 3, seed) for seed in range(3)])
         if poisoned:
-            stack.parameter.data[1] = torch.nan
+            for value in values_of(stack):
+                value[1] = torch.nan
         optimizer = torch.optim.Adam([stack.parameter], lr=0.01, fused=True)
         for seed in range(3):
             y = stack.forward(draw(3, 8, 2, seed=seed))
             stack.backward(y)
             optimizer.step()
-        return stack.parameter.detach()
+        return values_of(stack)
 
-    clean, poisoned = steps(False), steps(True)
-    assert torch.equal(clean[[0, 2]], poisoned[[0, 2]])
-    assert poisoned[1].isnan().any()
+    for clean, poisoned in zip(steps(False), steps(True), strict=True):
+        assert torch.equal(clean[[0, 2]], poisoned[[0, 2]])
+        assert poisoned[1].isnan().any()
 
 
 @pytest.mark.parametrize(("n", "k", "m"), [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (1, 1, 1)])
@@ -152,11 +184,11 @@ def test_products_are_products(n, k, m):
     torch.testing.assert_close(out, torch.matmul(a, b))
 
 
-def test_parameters_of_each_model_fill_the_processors_vectors_and_start_as_given():
+def test_parameters_fill_the_processors_vectors_and_start_as_given():
     networks = [chain(3, 7, 2, seed) for seed in range(2)]
     before = [[p.clone() for p in network.parameters()] for network in networks]
     stack = Stack(networks)
-    assert stack.parameter.shape[1] % LANES == 0
+    assert len(stack.parameter) % LANES == 0
     stack.store()
     for first, network in zip(before, networks, strict=True):
         for start, stored in zip(first, network.parameters(), strict=True):
@@ -168,3 +200,25 @@ def test_layers_that_cannot_be_stacked_are_refused():
         Stack([[nn.Linear(2, 2), nn.Tanh()]])
     with pytest.raises(TypeError, match="usual form"):
         Stack([[nn.BatchNorm1d(2, track_running_stats=False)]])
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_a_gradient_written_over_the_input_is_the_same_gradient(n_outputs):
+    x, g = draw(2, 6, 4), draw(2, 6, n_outputs, seed=1)
+    plain, over = (
+        Stack([chain(4, 5, n_outputs, seed) for seed in range(2)], overwrites_input=overwrites)
+        for overwrites in (False, True)
+    )
+    own = x.clone()
+    plain.forward(x)
+    over.forward(own)
+    expected, found = plain.backward(g.clone()), over.backward(g.clone())
+    assert found.data_ptr() == own.data_ptr()
+    assert torch.equal(found, expected)
+    assert torch.equal(over.parameter.grad, plain.parameter.grad)
+    assert torch.equal(x, draw(2, 6, 4))
+
+
+def test_the_gradients_of_a_layer_lie_in_one_piece():
+    stack = Stack([chain(3, 7, 2, seed) for seed in range(3)])
+    assert all(g.is_contiguous() for layer in stack._layers for g in layer.gradients)

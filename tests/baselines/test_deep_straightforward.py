@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines import adversarial, networks, source_hypothesis
+from baselines import adversarial, networks
 from baselines.adversarial import CDAN, DANN
 from baselines.dalib_compat import DomainDiscriminator
 from baselines.discrepancy import DAN, JAN
@@ -34,7 +34,7 @@ def double_build(*given):
 
 @pytest.fixture(autouse=True)
 def double_precision(monkeypatch):
-    for module in (networks, adversarial, source_hypothesis):
+    for module in (networks, adversarial):
         monkeypatch.setattr(module, "build", double_build)
     torch.set_default_dtype(torch.float64)
     yield
@@ -110,9 +110,7 @@ def test_shot_takes_the_steps_of_the_straightforward_loop():
     losses, _, (Xs, labels, Xt) = train_stacked(method)
     n_s, n_t = (count_batches(size, 16) for size in SIZES)
     for model, generator in enumerate(generators()):
-        network = source_hypothesis.build(
-            lambda: source_hypothesis._network(2, N_CLASSES, 20, 4), generator, CPU
-        )
+        network = networks.build(lambda: SHOT._network(2, N_CLASSES, 20, 4), generator, CPU)
         rows = [epoch[0][0] for epoch in epochs_of_rows(SIZES[:1], 8, [generator])]
         source = batches((Xs[model], labels[model]), rows, method)
         expected = train_on_source(method, network, source, 8 * n_s)

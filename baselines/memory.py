@@ -66,7 +66,9 @@ def memory_limit() -> float:
         soft, _ = resource.getrlimit(resource.RLIMIT_AS)
         if soft != resource.RLIM_INFINITY:
             limits.append(soft)
-    return float(min([*limits, *_cgroup_limits()], default=math.inf))
+    # A negative number is the system's way to tell that it does not know.
+    known = [limit for limit in [*limits, *_cgroup_limits()] if limit > 0]
+    return float(min(known, default=math.inf))
 
 
 def _cgroup_limits() -> list[int]:

@@ -18,11 +18,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.svm import SVC
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, fresh_fit
+from krda.adaptation import (
+    AlignedClassifier,
+    AlignedSource,
+    FloatArray,
+    fresh_fit,
+    new_classifier,
+)
 from krda.inputs import check_labels, check_rows
 
 
@@ -105,7 +110,7 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
             validate_data(self, Xt, skip_check_array=True, reset=True)
             labels, classes = check_labels(yt, rows, "yt")
             self.classes_ = classes
-            classifier = SVC() if self.classifier is None else clone(self.classifier)
+            classifier = new_classifier(self.classifier)
             self.classifier_ = classifier.fit(rows, labels)
         return self
 
@@ -133,5 +138,6 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
                 f"X has {n_features} columns, but Xt has {self.n_features_in_}. Both must have the "
                 "same features in the same order."
             )
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = check_rows(X, "X", 1)
+        validate_data(self, X, skip_check_array=True, reset=False)
         return self.classifier_.predict(rows)

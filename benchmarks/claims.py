@@ -180,7 +180,8 @@ def _together(rows: list[Row]) -> list[str]:
     for row in rows:
         if row.get("status") == "done" and row["case"] != ONE and "ratio" in row:
             found.append(
-                f"{row['case']}: {number(row['ratio'])} times as long as KRDA, one repetition."
+                f"{row['case']}: {number(row['ratio'])} times as long as {ONE}, with transport and "
+                "SVM."
             )
     return found
 

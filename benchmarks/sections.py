@@ -118,9 +118,8 @@ SECTIONS = (
             "The repetitions of moons/40 (270 rows of each domain) through "
             "`krda.adaptation.fit_together`, one after another, and one alone, SVM included. "
             "Ratios are to one alone: the number of repetitions would mean that nothing is gained. "
-            "*Plain training* is one repetition's network, with the same stopping rule but by "
-            "automatic differentiation of `RNADE.log_prob` and `torch.optim.Adam`, without "
-            "transport and SVM.",
+            "*Plain training* has the same stopping rule but goes by "
+            "automatic differentiation of `RNADE.log_prob` and `torch.optim.Adam`.",
         ),
         together.groups,
     ),

@@ -11,7 +11,7 @@ from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, Prepared
 
 ONE = "KRDA, one repetition"
-PLAIN = "Plain training, one repetition"
+PLAIN = "Plain training of one repetition's network, without transport and SVM"
 
 
 def prepare(count: int, together: bool, max_steps: int) -> Prepared:

@@ -65,6 +65,7 @@ def prepare_half(model: Mapping[str, Any], n: int, d: int, half: str) -> Prepare
 
     from krda.transport import BLOCK_ROWS
 
+    set_compiled(True)
     both = fitted(**model, d=d)
     x = rows_to_carry(n, d, both["scale"])
     with torch.no_grad():

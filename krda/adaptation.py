@@ -25,7 +25,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from krda.inputs import check_labels, check_rows, column_labels
+from krda.inputs import all_strings, check_labels, check_rows, column_labels, same_labels
 
 FloatArray = NDArray[np.float64]
 
@@ -190,13 +190,34 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
             )
         validate_data(self, X, reset=False, skip_check_array=True)
         ours, theirs = getattr(self, "_columns_", None), column_labels(X)
-        if ours is not None and theirs is not None and ours != theirs:
+        # Labels that are all strings in one table alone are scikit-learn's to warn of.
+        if ours is None or theirs is None or all_strings(theirs):
+            return rows
+        if not same_labels(ours, theirs):
             raise ValueError(
                 f"{name} has the columns {theirs}, but Xs has {ours}. Source and target must have "
                 "the same features in the same order: select or rename the columns, or pass arrays "
                 "to go by position."
             )
         return rows
+
+
+def new_classifier(given: Any) -> Any:
+    """Make the classifier that a method trains: a copy of the one given, ``SVC()`` for None.
+
+    Raises
+    ------
+    ValueError
+        A regressor.
+    """
+    classifier = SVC() if given is None else clone(given)
+    # What only looks like an estimator of scikit-learn has no tags to tell what it is.
+    if hasattr(classifier, "__sklearn_tags__") and is_regressor(classifier):
+        raise ValueError(
+            f"classifier must be a classifier, got the regressor {type(classifier).__name__}: "
+            "it would predict numbers that are no labels."
+        )
+    return classifier
 
 
 class AlignedClassifier(DomainAdaptationClassifier):
@@ -230,13 +251,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
 
     def _new_classifier(self) -> Any:
         """Give the final classifier, unfitted, or raise ValueError where it cannot be one."""
-        classifier = SVC() if self.classifier is None else clone(self.classifier)
-        # What only looks like an estimator of scikit-learn has no tags to tell what it is.
-        if hasattr(classifier, "__sklearn_tags__") and is_regressor(classifier):
-            raise ValueError(
-                f"classifier must be a classifier, got the regressor {type(classifier).__name__}: "
-                "it would predict numbers that are no labels."
-            )
+        classifier = new_classifier(self.classifier)
         if self.weights_source and not has_fit_parameter(classifier, "sample_weight"):
             raise ValueError(
                 f"{type(self).__name__} weights the source rows, but "

@@ -459,7 +459,10 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         source, target = self.densities_["source"], self.densities_["target"]
         result = np.empty_like(X)
         for block, Z in maps["source"].forward_blocks(X, order, self.seed_, _block_rows()):
-            carried = knothe_rosenblatt(source, target, torch.from_numpy(Z), eps=self.eps)
+            rows = torch.from_numpy(Z)
+            carried = knothe_rosenblatt(
+                source, target, rows, eps=self.eps, first_row=int(block.start)
+            )
             result[block, order] = maps["target"].backward(carried.numpy())
         result[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
         require_finite(result, "KRDA: the carried source")

@@ -63,13 +63,25 @@ def check_rows(X: ArrayLike, name: str, min_rows: int) -> FloatArray:
 
 
 def column_labels(X: Any) -> list[Any] | None:
-    """Return the labels of a data frame's columns, of any type; None for other tables."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else list(columns)
+    """Return the labels of a pandas data frame's columns, of any type; None for other tables."""
+    return list(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+
+
+def all_strings(labels: list[Any]) -> bool:
+    """Say whether labels of columns are what scikit-learn takes for names."""
+    return all(isinstance(label, str) for label in labels)
+
+
+def same_labels(ours: list[Any], theirs: list[Any]) -> bool:
+    """Compare the labels of two tables' columns; NaN equals NaN."""
+    return len(ours) == len(theirs) and all(
+        a is b or a == b or (_is_missing(a) and _is_missing(b))
+        for a, b in zip(ours, theirs, strict=True)
+    )
 
 
 def _refuse_masked(values: Any, name: str) -> None:
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
             f"{name} is a masked array with {int(np.ma.getmaskarray(values).sum())} masked values; "
             "expected a value everywhere. Drop or impute the masked ones: what lies beneath the "
@@ -130,6 +142,8 @@ def check_labels(y: ArrayLike, rows: FloatArray, name: str) -> tuple[NDArray[Any
     _refuse_masked(y, name)
     # scikit-learn would make floats of pandas' nullable integers and truth values.
     given: Any = y.to_numpy() if hasattr(y, "to_numpy") else y
+    if isinstance(given, (list, tuple)) and any(_is_missing(value) for value in given):
+        given = np.array(given, dtype=object)  # so that the missing ones are named
     _check_objects(given, name)
     labels = column_or_1d(
         check_array(given, ensure_2d=False, dtype=None, input_name=name), warn=True

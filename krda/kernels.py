@@ -4,7 +4,7 @@ r"""Compiled loops over mixtures: used where numba is installed, not needed othe
 another; most of that time goes into moving arrays. Here everything that is to be done with a tile
 of rows is done while they are in the processor's nearest cache, without Python's lock, so that
 threads do not wait for each other. Results agree with torch's to rounding; the tests hold both
-against the paper's bisection.
+against the paper's bisection. (Probabilities that are denormal numbers are left to torch.)
 
 All functions take mixtures as arrays of shape (N, n), a component's rows side by side, in float64.
 The loops over the rows of a tile are free of branches and calls, so that the compiler turns each
@@ -13,7 +13,7 @@ polynomials here. Those of ``erfc`` and of the quantile are interpolated at impo
 functions, after a change of variable that makes them smooth from the middle to the far tail:
 
 - ``(1 + 2 y) exp(y^2) erfc(y)`` over ``(y - k) / (y + k)`` (Shepherd and Laframboise 1981), to
-  4e-15;
+  5e-15;
 - ``Phi^{-1}(p) / (s + k)`` with ``s = sqrt(-2 log p) - sqrt(2 log 2)`` over ``(s - k) / (s + k)``,
   to 1e-9: it only says where to start.
 """
@@ -33,20 +33,24 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy import special
 
+#: Whether numba may compile; ``NUMBA_DISABLE_JIT``, for debuggers and coverage, says no.
+ENABLED = not bool(numba.config.DISABLE_JIT)
+
 FloatArray = NDArray[np.float64]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# Rows of a tile: what is computed of them, ten numbers a component, fills a first-level cache.
+# Rows of a tile: their numbers, 5 for each component and 15 more, fit into a first-level cache.
 _TILE = 64
 # Rows of a tile of those that need more steps than most: the slowest holds up the others.
 _HARD_TILE = 16
 # Steps on all rows, then on those that are still open, before their start is chosen with more care.
 _FIRST_STEPS = 3
 _SECOND_STEPS = 3
-# As in krda.mixture: beyond so many sigma sqrt 2 a component counts as if it lay there, which an
-# error of log F so large can tell of; and a search that takes so many steps is a bug.
+# As in krda.mixture: beyond so many sigma sqrt 2 a component counts as if it lay there, and a
+# search that takes so many steps is a bug.
 _FARTHEST = 20.0
-_FAR_OFF = 50.0
+# Log F is nearly right where it is off by less than this, up to a factor of 2/sqrt(pi).
+_NEARLY = 0.1
 _MAX_STEPS = 2200
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -312,6 +316,9 @@ def cdf(
             std = stds[k, first : first + m]
             for r in range(m):
                 y = (mean[r] - at[r]) / std[r] * _SQRT_HALF
+                # So far out F is 0 or 1, to 1e-300; NaN is kept.
+                y = 26.0 if y > 26.0 else y
+                y = -26.0 if y < -26.0 else y
                 u[r] += 0.5 * weight[r] * _erfc(y, _exp(-y * y))
         for r in range(m):
             u[r] = 1.0 if u[r] > 1.0 else u[r]
@@ -360,7 +367,7 @@ def _load(
             tile[_SLOPE, k, r] = tile[_WEIGHT, k, r] * rate
             row[_STEEPEST, r] = rate if rate > row[_STEEPEST, r] else row[_STEEPEST, r]
             # NaN where anything is not finite; positive where std is too small.
-            finite = 0.0 * (tile[_WEIGHT, k, r] + tile[_MEAN, k, r] + std)
+            finite = 0.0 * tile[_WEIGHT, k, r] + 0.0 * tile[_MEAN, k, r] + 0.0 * std
             row[_OPEN, r] += finite if std >= least_std else 1.0
     for r in range(width):
         if row[_OPEN, r] != 0.0:
@@ -457,10 +464,11 @@ def _advance(row: FloatArray) -> bool:
         inside = (new > low[r]) & (new < high[r]) & (abs(step[r]) <= 0.5 * last_but_one[r])
         new = new if inside else middle
         moved = abs(new - z[r])
-        # No better than rounding: of F, or of z. Newton's step is also short where all components
-        # are so narrow and far that they count as nearer than they are: log F is far off there.
+        # No better than rounding: of F, or of z. Newton's step tells how far the root is only
+        # where log F is nearly right: on a component narrower than the spacing of floating-point
+        # numbers it is short wherever the root may be.
         residual, ulp = abs(twice_cdf[r] - 2.0 * p[r]), _EPS * abs(z[r])
-        near = abs(newton[r]) * density[r] < _FAR_OFF * twice_cdf[r]
+        near = abs(newton[r]) * density[r] < _NEARLY * twice_cdf[r]
         exact = (residual <= 8.0 * _EPS * p[r]) | (near & (abs(newton[r]) <= ulp))
         # Halley's step is also short where the curvature is large, far from any root.
         small = near & (abs(newton[r]) <= 2.0 * ulp)

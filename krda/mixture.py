@@ -22,8 +22,8 @@ try:
 except ImportError:  # No numba: torch does the same, some three times slower.
     kernels = None  # type: ignore[assignment]
 
-#: Whether mixtures are inverted by compiled loops: where numba is installed.
-COMPILED = kernels is not None
+#: Whether mixtures are inverted by compiled loops: where numba is installed and may compile.
+COMPILED = kernels is not None and kernels.ENABLED
 
 QuantileMethod = Literal["newton", "bisection"]
 
@@ -44,8 +44,8 @@ _WORTH_DROPPING = 512
 # Beyond so many sigma sqrt 2 a component counts as if it lay there: its share of F or f, below
 # 1e-170, would soon underflow, and erfc and exp take many times longer where they do.
 _FARTHEST = 20.0
-# An error of log F by as much tells of such a component.
-_FAR_OFF = 50.0
+# Log F is nearly right where it is off by less than this, up to a factor of 2/sqrt(pi).
+_NEARLY = 0.1
 
 # Bisection gains a bit a step; 2^-k from the widest double range to the last bit takes fewer than
 # this many. A row that is still open then is a bug or NaN input, and raises.
@@ -118,7 +118,7 @@ def cdf_by_component(
     ----------
     x : Tensor of shape (n,), float64
     weights, means, stds : Tensor of shape (N, n), float64
-        Contiguous.
+        Contiguous, on the processor, without gradients.
     out : Tensor of shape (n,), float64
         Filled with F(x).
     """
@@ -175,7 +175,8 @@ def quantile(
     No gradients: the result is detached. Parameters whose memory holds each component's rows side
     by side (``.mT`` of a contiguous (N, n)) save the fast method a transposition.
     """
-    if not bool(((u > 0) & (u < 1)).all()):
+    # NaN compares false.
+    if u.numel() and not (float(u.min()) > 0.0 and float(u.max()) < 1.0):
         raise ValueError(
             "Quantiles need probabilities strictly between 0 and 1, got a value outside or NaN. "
             "Clip them first, as knothe_rosenblatt does with its eps."
@@ -408,7 +409,9 @@ class _LowerHalf:
 
 def _newton(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     """Solve F(z) = u fast; all rows of shape (n,), parameters (n, N)."""
-    if COMPILED and u.dtype == torch.float64 and u.device.type == "cpu":
+    usual = u.dtype == torch.float64 and u.device.type == "cpu"
+    # The compiled logarithm takes no denormal numbers.
+    if COMPILED and usual and (not len(u) or float(u.min()) >= torch.finfo(u.dtype).tiny):
         return _newton_compiled(u, weights, means, stds)
     return _newton_torch(u, weights, means, stds)
 
@@ -424,6 +427,7 @@ def _newton_compiled(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) ->
         n_open, bad = kernels.quantile(asked, w, mu, sigma, z[block].numpy(), _least_std(u.dtype))
         if bad >= 0:
             _check_mixtures(*parameters, first_row=i)
+            raise FloatingPointError(f"Mixture {i + bad} cannot be inverted.")
         if n_open:
             raise _did_not_end(_MAX_STEPS)
     return z
@@ -504,10 +508,11 @@ def _guarded(problem: _LowerHalf) -> Tensor:
         inside = (new > low) & (new < high) & (step.abs() <= 0.5 * last_but_one)
         new = torch.where(inside, new, middle)
         moved = (new - z).abs()
-        # No better than rounding: of F, or of z. Newton's step is also short where all components
-        # are so narrow and far that they count as nearer than they are: log F is far off there.
+        # No better than rounding: of F, or of z. Newton's step tells how far the root is only
+        # where log F is nearly right: on a component narrower than the spacing of floating-point
+        # numbers it is short wherever the root may be.
         ulp = eps * z.abs()
-        near = newton.abs() * problem.density < _FAR_OFF * problem.twice_cdf
+        near = newton.abs() * problem.density < _NEARLY * problem.twice_cdf
         exact = (problem.twice_cdf - two_p).abs() <= 4.0 * eps * two_p
         exact |= near & (newton.abs() <= ulp)
         # Halley's step is also short where the curvature is large, far from any root.

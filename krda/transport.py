@@ -20,8 +20,8 @@ def block_rows(*, compiled: bool) -> int:
     """Choose how many rows are carried together.
 
     With fewer, calls cost more than the work, and threads wait for Python's lock; with more, arrays
-    leave the second-level cache. Without the compiled loops there are more calls, and it takes more
-    rows to pay for them.
+    are farther from the processor, and there are fewer blocks to spread over threads. Without the
+    compiled loops there are more calls, and it takes more rows to pay for them.
 
     Parameters
     ----------
@@ -65,7 +65,9 @@ class Density(Protocol):
         ...
 
 
-def knothe_rosenblatt(source: Density, target: Density, x: Tensor, *, eps: float = 1e-8) -> Tensor:
+def knothe_rosenblatt(
+    source: Density, target: Density, x: Tensor, *, eps: float = 1e-8, first_row: int = 0
+) -> Tensor:
     r"""Carry source rows to the target by the Knothe-Rosenblatt map (paper, Algorithm 1).
 
     Parameters
@@ -76,6 +78,8 @@ def knothe_rosenblatt(source: Density, target: Density, x: Tensor, *, eps: float
         Source rows; computed in float64.
     eps : float, default=1e-8
         Quantiles are clipped to ``[eps, 1 - eps]`` for numerical stability, as in the paper.
+    first_row : int, default=0
+        Number of the first row, for errors, where x is part of a table.
 
     Returns
     -------
@@ -110,12 +114,13 @@ def knothe_rosenblatt(source: Density, target: Density, x: Tensor, *, eps: float
         with torch.no_grad():  # each thread has its own mode
             try:
                 u = source.rosenblatt(x[block])
-                _check_finite(u, "quantiles under the source density")
+                _check_finite(u, "quantiles under the source density", first_row + start)
                 carried[block] = target.inverse_rosenblatt(u.clamp(eps, 1.0 - eps))
-                _check_finite(carried[block], "carried values")
+                _check_finite(carried[block], "carried values", first_row + start)
             except FloatingPointError as error:
+                last = first_row + start + len(x[block]) - 1
                 raise FloatingPointError(
-                    f"A row among {start} to {start + len(x[block]) - 1} cannot be carried: "
+                    f"A row among {first_row + start} to {last} cannot be carried: "
                     f"{error} Look for rows far outside the fitted data and clip or remove them, "
                     "or fit the densities again with a smaller learning rate."
                 ) from error
@@ -124,13 +129,13 @@ def knothe_rosenblatt(source: Density, target: Density, x: Tensor, *, eps: float
     return carried
 
 
-def _check_finite(values: Tensor, what: str) -> None:
-    """Raise where rows (n, d) hold NaN or infinity."""
+def _check_finite(values: Tensor, what: str, first_row: int) -> None:
+    """Raise where rows (n, d), numbered from the first, hold NaN or infinity."""
     bad = (~torch.isfinite(values)).nonzero()
     if len(bad):
         row, column = bad[0].tolist()
         raise FloatingPointError(
-            f"The {what} of the block's row {row} hold {float(values[row, column])} in column "
+            f"The {what} of row {first_row + row} hold {float(values[row, column])} in column "
             f"{column}."
         )
 

@@ -90,8 +90,11 @@ def test_integers_next_to_the_largest_do_not_overflow():
         pd.Series(pd.Categorical(["a", None, "b"])),
         pd.Series([0, None, 1], dtype="Int64"),
         pd.Series([True, None, False], dtype="boolean"),
+        ["a", None, "b"],
+        ["a", float("nan"), "b"],
+        (0, pd.NA, 1),
     ],
-    ids=["None", "NaN", "string", "category", "Int64", "boolean"],
+    ids=["None", "NaN", "string", "category", "Int64", "boolean", "list", "NaN in a list", "tuple"],
 )
 def test_a_missing_label_of_any_kind_is_named(labels):
     with pytest.raises(ValueError, match=r"ys contains NaN(\.|, None .*\(first: 1\))"):
@@ -122,3 +125,27 @@ def test_numbers_without_a_standard_deviation_are_refused_before_training(unit, 
     {"source": Xs, "target": Xt}[domain][:, 1] *= unit
     with pytest.raises(ValueError, match=r"Columns \[1\] hold numbers so large or so small"):
         KRDA(random_state=0).fit(Xs, Xs[:, 0] > 0, Xt)
+
+
+def test_a_frame_of_krdas_own_making_can_be_predicted():
+    """Its columns have names, those of the fit had numbers."""
+    rng = np.random.default_rng(0)
+    Xs, Xt = (pd.DataFrame(rng.normal(size=(30, 2))) for _ in range(2))
+    model = KRDA(max_steps=5, random_state=0).set_output(transform="pandas")
+    carried = model.fit(Xs, Xs[0] > 0, Xt).transform(Xs)
+    assert list(carried.columns) == ["x0", "x1"]
+    with pytest.warns(UserWarning, match="feature names"):
+        assert len(model.predict(carried)) == 30
+
+
+def test_a_column_called_mask_masks_nothing():
+    np.testing.assert_array_equal(check_rows(frame(_mask=[1, 0, 1]), "Xs", 2)[:, 1], [1, 0, 1])
+
+
+def test_numbered_columns_in_another_order_are_refused_and_nan_as_a_name_is_itself():
+    rng = np.random.default_rng(0)
+    Xs = pd.DataFrame(rng.normal(size=(30, 2)), columns=[np.nan, 1])
+    model = KRDA(max_steps=5, random_state=0).fit(Xs, Xs[1] > 0, Xs + 1)
+    model.predict(pd.DataFrame(Xs.to_numpy(), columns=[float("nan"), 1]))
+    with pytest.raises(ValueError, match="same features in the same order"):
+        model.predict(Xs[[1, np.nan]])

@@ -1,5 +1,6 @@
 """The compiled loops beside scipy's functions and beside torch's operations."""
 
+import os
 import subprocess
 import sys
 
@@ -85,11 +86,18 @@ def test_log_variances_are_bounded_and_nan_is_kept():
 
 def test_a_row_that_no_step_settles_is_counted_and_not_passed_off_as_solved(monkeypatch):
     one = np.ones((1, 3))
-    u, out = np.array([0.2, 0.5, 0.7]), np.empty(3)
+    u = np.array([0.2, 0.5, 0.7])
     monkeypatch.setattr(mixture.kernels, "quantile", lambda *_: (2, -1))
     with pytest.raises(RuntimeError, match="did not end"):
         mixture.quantile(torch.from_numpy(u), *(torch.from_numpy(one.T),) * 3)
-    del out
+
+
+def test_cdf_far_outside_is_0_or_1_and_nan_stays_nan():
+    one = np.ones((1, 5))
+    u = np.empty(5)
+    kernels.cdf(np.array([-1e300, -1e170, 1e170, 1e300, np.nan]), one, one, one, u)
+    np.testing.assert_array_equal(u[2:], [1, 1, np.nan])
+    assert (u[:2] < 1e-290).all()
 
 
 def test_the_transport_is_the_same_to_rounding_compiled_or_not(monkeypatch):
@@ -103,10 +111,12 @@ def test_the_transport_is_the_same_to_rounding_compiled_or_not(monkeypatch):
     assert not torch.equal(compiled, plain)  # or the loops were not used
 
 
-def test_krda_works_where_numba_is_not_installed():
+@pytest.mark.parametrize("without", ["not installed", "not to compile"])
+def test_krda_works_where_numba_is_not_installed_or_not_to_compile(without):
     code = """
 import sys
-sys.modules["numba"] = None
+if sys.argv[1] == "not installed":
+    sys.modules["numba"] = None
 import numpy as np
 from krda import KRDA, mixture
 assert not mixture.COMPILED
@@ -115,5 +125,7 @@ Xs = rng.normal(size=(60, 2))
 model = KRDA(max_steps=20, random_state=0).fit(Xs, Xs[:, 0] > 0, 2 * rng.normal(size=(50, 2)))
 assert np.isfinite(model.transform(Xs)).all()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    environment = os.environ | ({} if without == "not installed" else {"NUMBA_DISABLE_JIT": "1"})
+    command = [sys.executable, "-c", code, without]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

@@ -141,6 +141,12 @@ HARD_ROWS = {
         [-210437.76708868344, 925765.8739992953, 50453.102889241316, 2573489.603681289],
         [0.09701681846693384, 9.203413296655061e-12, 0.09262556577994657, 5.148539824997984],
     ),
+    "a gap beside components narrower than that": (
+        0.07115042617641987,
+        [2.73e-18, 0.852272, 1.86e-13, 0.13888, 0.0088478],
+        [135695.97, -350508.82776967034, -439697.99, 543662.67, -451559.1184577336],
+        [1.08e-9, 0.021417, 2.6e-6, 2.7e-11, 1.07e-11],
+    ),
     "far below all components": (
         1.0945907386674478e-29,
         [0.0006631858450703483, 0.9993368141548475, 6.2610320634713014e-34],
@@ -237,6 +243,23 @@ def test_quantile_refuses_standard_deviations_that_are_not_positive(method, bad)
     parameters[2][4, 2] = bad
     with pytest.raises(ValueError, match="stds of mixtures must be positive"):
         mixture.quantile(u, *parameters, method=method)
+
+
+def test_quantile_takes_means_and_widths_whose_sum_overflows():
+    far = torch.full((2, 1), 1e308, dtype=torch.float64)
+    u = torch.tensor([0.3, 0.5], dtype=torch.float64)
+    try:
+        z = mixture.quantile(u, torch.ones_like(far), far, 0.1 * far)
+    except FloatingPointError:
+        return
+    np.testing.assert_allclose(z / 1e308, stats.norm.ppf(u, 1.0, 0.1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("u", [5e-324, 1e-310, 1e-300])
+def test_quantile_of_the_smallest_numbers_is_the_normal_quantile(u):
+    one = torch.ones(1, 1, dtype=torch.float64)
+    z = mixture.quantile(torch.tensor([u], dtype=torch.float64), one, 0 * one, one)
+    np.testing.assert_allclose(z, stats.norm.ppf(u), rtol=1e-3)
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e30, 1e140])

@@ -245,7 +245,7 @@ def test_a_row_that_leaves_floating_point_is_reported(set_threads, n_threads, wh
     set_threads(n_threads)
     broken, sound = Recorder(float("nan")), Recorder()
     densities = (broken, sound) if where.startswith("quantiles") else (sound, broken)
-    with pytest.raises(FloatingPointError, match=f"{where} of the block's row 0 hold nan"):
+    with pytest.raises(FloatingPointError, match=f"{where} of row 0 hold nan"):
         knothe_rosenblatt(*densities, torch.full((3, 2), 0.5))
 
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 #: Whether numba may compile; ``NUMBA_DISABLE_JIT``, for debuggers and coverage, says no.
-ENABLED = not bool(numba.config.DISABLE_JIT)
+ENABLED = not bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 FloatArray = NDArray[np.float64]
 _Function = TypeVar("_Function", bound=Callable[..., Any])

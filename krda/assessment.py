@@ -242,8 +242,9 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
         yield (
             f"The carried source is still {check.after / check.noise:.0f} times as far from the "
             f"target (energy distance {check.after:.4f}) as two samples of the target are from "
-            f"each other ({check.noise:.4f}). Look at the columns named above; give the density "
-            "more rows or steps (max_steps), or leave such columns out of both tables."
+            f"each other ({check.noise:.4f}). Look at the columns that are left "
+            "furthest; give the density more rows or steps (max_steps), or leave such columns out "
+            "of both tables."
         )
     if shifted and check.standardized <= max(check.after, check.noise):
         yield (

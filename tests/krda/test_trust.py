@@ -20,6 +20,7 @@ from krda import KRDA, DivergenceError
 from krda.assessment import (
     DISAGREEMENT,
     FAR_ABOVE_NOISE,
+    WORSE_NATS,
     DensityCheck,
     RefitCheck,
     TransportCheck,
@@ -81,6 +82,9 @@ def test_a_density_is_worse_than_a_gaussian_beyond_two_standard_errors_only():
     assert objected((source, just)) == []
     (sentence,) = objected((source, dataclasses.replace(just, excess=0.41)))
     assert "density of the target is worse than a plain Gaussian by 0.41 ± 0.20" in sentence
+    sure = dataclasses.replace(target, excess=WORSE_NATS, excess_error=0.001)
+    assert objected((source, sure)) == []
+    assert len(objected((source, dataclasses.replace(sure, excess=1.1 * WORSE_NATS)))) == 1
     alone = dataclasses.replace(target, excess=9.0, excess_error=math.nan)  # one row shows nothing
     assert objected((source, alone)) == []
 

@@ -319,6 +319,7 @@ def test_column_orders_differ_from_the_models_and_from_each_other(monkeypatch):
     assert len(seeds) == len(set(seeds)) == 9
     assert model.seed_ not in seeds
     assert len(orders) == len(set(orders)) == 5  # all that three columns have
+    assert orders[0] == own[::-1]
 
 
 # The contract

@@ -1,0 +1,176 @@
+"""From two CSV files to predictions for the second, and whether to trust them: ``python -m krda``.
+
+Exit status: 0, 1 where the files or the fit make it impossible, 2 for a wrong command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from krda import KRDA
+from krda.tables import (
+    Tables,
+    check_output,
+    import_pandas,
+    read_tables,
+    write_predictions,
+)
+from krda.trust import assess
+
+CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
+
+
+def make_classifier(name: str, seed: int) -> Any:
+    """Make one of the command's classifiers; those that mind get their columns at one scale.
+
+    Parameters
+    ----------
+    name : str
+        One of ``CLASSIFIERS``.
+    seed : int
+
+    Returns
+    -------
+    classifier : estimator
+    """
+    match name:
+        case "svm":
+            return make_pipeline(StandardScaler(), SVC(random_state=seed))
+        case "logistic":
+            return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        case "forest":
+            return RandomForestClassifier(random_state=seed)
+        case "boosting":
+            return HistGradientBoostingClassifier(random_state=seed)
+    raise ValueError(f"classifier must be one of {', '.join(CLASSIFIERS)}, got {name!r}.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m krda",
+        description="Predict labels for a target table from a labelled source table with KRDA, "
+        "and say whether to trust them. No label of the target is read. See docs/own_tables.md.",
+    )
+    add = parser.add_argument
+    add("source", type=Path, help="CSV file with features and labels")
+    add("target", type=Path, help="CSV file with the same features")
+    add("--label", required=True, metavar="COLUMN", help="the source's column of labels")
+    add("--output", type=Path, default=Path("predictions.csv"), metavar="CSV",
+        help="where predictions go (default: %(default)s)")  # fmt: skip
+    add("--force", action="store_true", help="overwrite the output if it exists")
+    add("--drop", nargs="+", default=[], metavar="COLUMN", help="columns that are no features")
+    add("--separator", default=",", metavar="CHAR", help="between columns (default: a comma)")
+    add("--classifier", choices=CLASSIFIERS, default="svm",
+        help="trained on the carried source (default: %(default)s; all but svm give "
+        "probabilities)")  # fmt: skip
+    add("--column-order", choices=("given", "reversed", "random"), default="given",
+        help="in which the columns are carried (default: %(default)s)")  # fmt: skip
+    add("--hidden-size", type=int, default=50, help="of the density (default: %(default)s)")
+    add("--max-steps", type=int, default=1000, help="of its training (default: %(default)s)")
+    add("--seed", type=int, default=0, help="of all randomness (default: %(default)s)")
+    add("--assess", action=argparse.BooleanOptionalAction, default=True,
+        help="whether to check the fit, which takes some six times as long as it (default: yes)",
+        )  # fmt: skip
+    add("--refits", type=int, default=3, metavar="N",
+        help="of the check, with other seeds and as many with other column orders "
+        "(default: %(default)s)")  # fmt: skip
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        None takes those of the process.
+
+    Returns
+    -------
+    status : int
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if len(options.separator) != 1:
+        parser.error(f"--separator must be one character, got {options.separator!r}")
+    if options.refits < 0:
+        parser.error(f"--refits must not be negative, got {options.refits}")
+    try:
+        _run(options)
+    except (ValueError, ArithmeticError) as error:  # TableError and what the fit refuses
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    import_pandas()
+    check_output(options.output, (options.source, options.target), force=options.force)
+    tables = read_tables(
+        options.source,
+        options.target,
+        options.label,
+        drop=options.drop,
+        separator=options.separator,
+    )
+    for note in tables.notes:
+        print(f"note: {note}")
+    print(
+        f"{len(tables.Xs)} source rows, {len(tables.Xt)} target rows, "
+        f"{len(tables.Xs.columns)} columns; fitting",
+        flush=True,
+    )
+    model = KRDA(
+        hidden_size=options.hidden_size,
+        max_steps=options.max_steps,
+        column_order=options.column_order,
+        classifier=make_classifier(options.classifier, options.seed),
+        random_state=options.seed,
+    )
+    _predict(model, tables, options)
+    if options.assess:
+        print("checking the fit\n", flush=True)
+        found = assess(
+            model,
+            tables.Xs,
+            tables.ys,
+            tables.Xt,
+            n_refits=options.refits,
+            random_state=options.seed,
+        )
+        print(found)
+
+
+def _predict(model: KRDA, tables: Tables, options: argparse.Namespace) -> None:
+    """Fit, write the predictions, and say what they are."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(tables.Xs, tables.ys, tables.Xt)
+        predicted = model.predict(tables.Xt)
+        probabilities = None
+        if hasattr(model.classifier_, "predict_proba"):
+            rows = model._map_target(model._validate_target(tables.Xt))
+            probabilities = model.classifier_.predict_proba(rows)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"warning: {message}")
+    write_predictions(
+        options.output, predicted, probabilities, model.classifier_.classes_, force=options.force
+    )
+    shares = [f"{label} {np.mean(predicted == label):.1%}" for label in model.classes_]
+    print(f"predictions: {options.output} ({', '.join(shares)})", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -19,7 +19,7 @@ from torch import Tensor
 
 try:
     from krda import kernels as kernels
-except ImportError:  # No numba: torch does the same, some three times slower.
+except ImportError:  # No numba: torch does the same in about twice the time.
     kernels = None  # type: ignore[assignment]
 
 #: Whether mixtures are inverted by compiled loops: where numba is installed and may compile.

@@ -57,7 +57,7 @@ def prepare_plain(max_steps: int) -> Prepared:
     from experiments.datasets.moons import Moons
     from experiments.protocol import Protocol, draw_repetition
     from krda.rnade import RNADE
-    from krda.training import TrainingOptions, hold_out
+    from krda.training import Batches, TrainingOptions, hold_out
 
     options, n_domains = TrainingOptions(max_steps=max_steps), 2
     data = draw_repetition(Moons().task("40"), 0, Protocol())
@@ -71,17 +71,15 @@ def prepare_plain(max_steps: int) -> Prepared:
         rows = [hold_out(len(x), options.validation_fraction, generator) for x in tables]
         optimizer = torch.optim.Adam(model.parameters(), options.learning_rate)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max_steps)
-        loaders: list[Any] = [iter(()) for _ in tables]
+        batches = [
+            Batches(train_rows.unsqueeze(0), options.batch_size, [generator])
+            for train_rows, _ in rows
+        ]
         best, best_step = float("inf"), 0
         for step in range(1, max_steps + 1):
             loss = torch.zeros(())
-            for domain, (x, (train_rows, _)) in enumerate(zip(tables, rows, strict=True)):
-                batch = next(loaders[domain], None)
-                if batch is None:
-                    order = train_rows[torch.randperm(len(train_rows), generator=generator)]
-                    loaders[domain] = iter(order.tensor_split(-(-len(order) // 128)))
-                    batch = next(loaders[domain])
-                loss = loss - model.log_prob(x[batch].unsqueeze(0), domain).mean()
+            for domain, x in enumerate(tables):
+                loss = loss - model.log_prob(x[batches[domain].next()], domain).mean()
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()

@@ -9,11 +9,10 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-Domain = Literal["source", "target"]
+from krda.estimator import Domain
 
 # None of the bounds below was chosen by accuracies on a target.
 

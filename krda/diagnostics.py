@@ -58,7 +58,7 @@ def column_distances(X: ArrayLike, Y: ArrayLike) -> ColumnDistances:
         Columns that do not agree in number; NaN or infinity.
     """
     first, second = _check_pair(X, Y)
-    scale = _scale(second)
+    scale = unit_scale(second)
     pairs = list(zip(first.T, second.T, strict=True))
     return ColumnDistances(
         np.array([stats.ks_2samp(x, y, method="asymp").statistic for x, y in pairs]),
@@ -92,7 +92,7 @@ def energy_distance(X: ArrayLike, Y: ArrayLike) -> float:
     G. J. Szekely, M. L. Rizzo (2004). Testing for equal distributions in high dimension. InterStat.
     """
     first, second = _check_pair(X, Y)
-    scale = _scale(second)
+    scale = unit_scale(second)
     first, second = first / scale, second / scale
     n, m = len(first), len(second)
     between = _sum_of_distances(first, second) / (n * m)
@@ -105,7 +105,8 @@ def _sum_of_distances(X: FloatArray, Y: FloatArray) -> float:
     return float(sum(blocks))
 
 
-def _scale(Y: FloatArray) -> FloatArray:
+def unit_scale(Y: FloatArray) -> FloatArray:
+    """Standard deviations of columns, which distances are measured in; 1 for constant ones."""
     deviations = Y.std(axis=0)
     return np.where(deviations > 0, deviations, 1.0)
 

@@ -36,8 +36,8 @@ from krda.assessment import (
     TransportCheck,
     objections,
 )
-from krda.diagnostics import column_distances, energy_distance
-from krda.estimator import KRDA
+from krda.diagnostics import column_distances, energy_distance, unit_scale
+from krda.estimator import KRDA, Domain
 from krda.extrapolation import warn_of_far_rows
 from krda.inputs import check_labels
 from krda.linear_gaussian import LinearGaussianDensity
@@ -153,15 +153,12 @@ def _check_densities(
 ) -> tuple[DensityCheck, DensityCheck]:
     # Training draws the held-out rows of one domain after another from this generator.
     generator = torch.Generator().manual_seed(model.seed_)
-    first, second = (
-        _check_density(model, domain, X, generator)
-        for domain, X in (("source", source), ("target", target))
-    )
-    return first, second
+    first = _check_density(model, "source", source, generator)
+    return first, _check_density(model, "target", target, generator)
 
 
 def _check_density(
-    model: KRDA, domain: Any, X: FloatArray, generator: torch.Generator
+    model: KRDA, domain: Domain, X: FloatArray, generator: torch.Generator
 ) -> DensityCheck:
     columns, density = model.column_maps_[domain], model.densities_[domain]
     rows = X[:, model.column_order_]
@@ -246,8 +243,7 @@ def _energy_noise(Xt: FloatArray, n: int, rng: np.random.Generator) -> float:
     if half < 2:
         return math.nan
     # All halvings at once from one matrix of distances: column k of `chosen` marks a half's rows.
-    deviations = Xt.std(axis=0)
-    unit = Xt / np.where(deviations > 0, deviations, 1.0)
+    unit = Xt / unit_scale(Xt)
     distances = cdist(unit, unit)
     chosen = np.zeros((m, _N_HALVINGS))
     for k in range(_N_HALVINGS):
@@ -283,7 +279,7 @@ def _check_seeds(
     drawn = rng.choice(2**31 - 1, size=n_refits + 1, replace=False).tolist()
     seeds = [seed for seed in drawn if seed != model.seed_][:n_refits]
     # The order is that of the model even where it was drawn: one choice at a time.
-    order = _whole_order(model)
+    order = _whole_order(model, model.column_order_)
     return _refit(
         [_variant(model, random_state=s, column_order=order) for s in seeds], data, predicted
     )
@@ -305,7 +301,7 @@ def _check_orders(
     while len(others) < wanted:
         if tuple(proposed) not in seen:
             seen.add(tuple(proposed))
-            others.append(np.concatenate([proposed, model.constant_columns_]))
+            others.append(_whole_order(model, proposed))
         proposed = rng.permutation(own)
     changed = [_variant(model, random_state=model.seed_, column_order=order) for order in others]
     checks = [_refit([one], data, predicted) for one in changed]
@@ -315,9 +311,9 @@ def _check_orders(
     )
 
 
-def _whole_order(model: KRDA) -> NDArray[np.intp]:
-    """Order of all columns in which the others come as they do in the model."""
-    return np.concatenate([model.column_order_, model.constant_columns_])
+def _whole_order(model: KRDA, carried: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Order of all columns in which those that are carried come as given."""
+    return np.concatenate([carried, model.constant_columns_])
 
 
 def _refit(models: Sequence[KRDA], data: Domains, predicted: NDArray[Any]) -> RefitCheck:

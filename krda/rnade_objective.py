@@ -41,6 +41,9 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # exponentials are denormal numbers, which take the processor ten times as long.
 _NEGLIGIBLE = -80.0
 
+# Looked up once: finding the overload by its arguments takes longer than a small model's pass.
+_hardtanh_backward = torch.ops.aten.hardtanh_backward.grad_input
+
 
 class Parameters:
     """Parameters of R replicas in one flat vector, in the layout that the objective computes with.
@@ -85,6 +88,10 @@ class Parameters:
             model.C.copy_(self.scales)
             model.head_weight.copy_(self.heads[..., :-1, :])
             model.head_bias.copy_(self.heads[..., -1, :])
+
+    def clone(self) -> Parameters:
+        """Copy all of them."""
+        return Parameters(self.flat.clone(), self.shapes)
 
     def zeros_like(self) -> Parameters:
         """Return zeros in the same layout."""
@@ -295,7 +302,7 @@ class Objective:
         # Nothing goes back through log-variances at their bounds.
         v = self._log_variances
         bounds = -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE
-        torch.ops.aten.hardtanh_backward(self._q, v, *bounds, grad_input=v)
+        _hardtanh_backward(self._q, v, *bounds, grad_input=v)
         self._logits.sub_(r)
         self._means.mul_(self._u)
 

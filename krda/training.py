@@ -394,10 +394,14 @@ def _train(
     seeds: Sequence[int] | None = None,
 ) -> tuple[Parameters, list[TrainingHistory]]:
     """Train from initial parameters; give the best ones and what happened to each replica."""
-    with torch.no_grad(), denormals_as_zero():
-        return _Trainer(
+    # Inference mode spares each operation the bookkeeping for automatic differentiation.
+    with torch.inference_mode(), denormals_as_zero():
+        trainer = _Trainer(
             initial, model.sigma_floor, seeds or model.seeds, domains, given, options
-        ).train(learning_rate)
+        )
+        trainer.train(learning_rate)
+    # Outside of it, so that what is handed on are ordinary tensors.
+    return trainer.best.clone(), trainer.histories(learning_rate)
 
 
 class _Trainer:
@@ -424,7 +428,8 @@ class _Trainer:
             train.append(torch.stack([p[0] for p in parts]).to(x.device))
             self._held_out.append(rows.pick(torch.stack([p[1] for p in parts]).to(x.device)))
         self._batches = [Batches(rows, options.batch_size, generators) for rows in train]
-        self._best = initial.of_replicas(range(len(seeds)))
+        #: The parameters of lowest held-out NLL so far.
+        self.best = initial.of_replicas(range(len(seeds)))
         self._adam = Adam(initial.of_replicas(range(len(seeds))))
         self._progress = [_Progress() for _ in seeds]
         #: Replicas that are still in training, in the order of the stack.
@@ -436,7 +441,8 @@ class _Trainer:
         self._training = _TrainingBlock(parameters, self._sigma_floor, self._rows, self._batches)
         self._validation = _HeldOut(parameters, self._sigma_floor, self._held_out)
 
-    def train(self, learning_rate: float) -> tuple[Parameters, list[TrainingHistory]]:
+    def train(self, learning_rate: float) -> None:
+        """Train until every replica has stopped, diverged or made all steps."""
         options = self._options
         recent: list[Tensor] = []
         for step in range(options.max_steps):
@@ -451,8 +457,11 @@ class _Trainer:
             self._dismiss(done)
             if not self._active:
                 break
+
+    def histories(self, learning_rate: float) -> list[TrainingHistory]:
+        """Tell what happened to each replica."""
         steps_per_epoch = max(batches.n_batches for batches in self._batches)
-        return self._best, [p.history(learning_rate, steps_per_epoch) for p in self._progress]
+        return [p.history(learning_rate, steps_per_epoch) for p in self._progress]
 
     def _evaluate(self, recent: list[Tensor], done: int) -> None:
         """Look at the held-out rows after ``done`` steps; ``recent`` are the NLLs since then."""
@@ -472,7 +481,7 @@ class _Trainer:
                 progress.diverged_at = done - len(losses) + losses.index(False)
             elif totals[i] < progress.best_nll:
                 progress.best_nll, progress.best_step = totals[i], done
-                self._best.copy_replica(r, self._adam.parameters, i)
+                self.best.copy_replica(r, self._adam.parameters, i)
 
     def _dismiss(self, done: int) -> None:
         """Take the replicas that are finished out of the stack."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -22,8 +21,9 @@ from krda.adaptation import (
     require_finite,
     seed_from,
 )
-from krda.extrapolation import column_ranges, warn_of_far_rows
+from krda.extrapolation import column_ranges, describe_far_rows
 from krda.mixture import QuantileMethod
+from krda.notices import warn_user
 from krda.preprocessing import (
     ColumnMap,
     Scaling,
@@ -333,10 +333,9 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
                 "distribution to transport. Check that the tables hold features."
             )
         if constant.any():
-            warnings.warn(
+            warn_user(
                 f"Columns {np.flatnonzero(constant).tolist()} are constant in the source or in the "
-                "target: they take no part in the adaptation and are set to the target's mean.",
-                stacklevel=3,
+                "target: they take no part in the adaptation and are set to the target's mean."
             )
         order = self._resolve_column_order(Xs.shape[1], seed)
         self.seed_ = seed
@@ -384,20 +383,24 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
             for i, (domain, X) in enumerate(zip(_DOMAINS, (Xs, Xt), strict=True))
         }
         carried = self._transport(Xs)
-        warn_of_far_rows(
-            carried, self.target_range_, self.column_order_, training=True, stacklevel=5
-        )
+        self._warn_of_far_rows(carried, training=True)
         return AlignedSource(carried)
 
     def _warn_of_outliers(self, domain: Domain, Z: FloatArray) -> None:
         columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
         if len(columns):
-            warnings.warn(
+            warn_user(
                 f"Columns {columns.tolist()} of the {domain} have outliers so far out that the "
                 "other rows lie within a few times sigma_floor of each other, too close for "
-                "the density to tell apart. Clip the outliers or take a logarithm first.",
-                stacklevel=4,
+                "the density to tell apart. Clip the outliers or take a logarithm first."
             )
+
+    def _warn_of_far_rows(self, carried: FloatArray, *, training: bool) -> None:
+        message = describe_far_rows(
+            carried, self.target_range_, self.column_order_, training=training
+        )
+        if message is not None:
+            warn_user(message)
 
     def _map_target(self, X: FloatArray) -> FloatArray:
         """Set the columns left out to what they are in the transported source.
@@ -494,9 +497,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
             A row is carried to no finite place.
         """
         carried = self._transport(self._validate_target(Xs))
-        warn_of_far_rows(
-            carried, self.target_range_, self.column_order_, training=False, stacklevel=3
-        )
+        self._warn_of_far_rows(carried, training=False)
         return carried
 
     def fit_transform(self, Xs: ArrayLike, /, ys: ArrayLike, Xt: ArrayLike) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,15 +35,14 @@ def column_ranges(X: FloatArray) -> FloatArray:
     return np.array([X.min(axis=0), X.max(axis=0)])
 
 
-def warn_of_far_rows(
+def describe_far_rows(
     carried: FloatArray,
     target_range: FloatArray,
     order: NDArray[np.intp],
     *,
     training: bool,
-    stacklevel: int,
-) -> None:
-    """Warn where rows were carried far outside the target rows of the fit.
+) -> str | None:
+    """Say which rows were carried far outside the target rows of the fit, and what to do.
 
     Parameters
     ----------
@@ -57,13 +54,12 @@ def warn_of_far_rows(
         The columns that were carried, in the order they were.
     training : bool
         Whether these are rows of the fit or others, for the advice.
-    stacklevel : int
-        As of :func:`warnings.warn` called in place of this function.
 
-    Warns
-    -----
-    UserWarning
-        A value lies beyond its column's range by more than ``FAR_WIDTHS`` widths of the range.
+    Returns
+    -------
+    message : str or None
+        None unless a value lies beyond its column's range by more than ``FAR_WIDTHS`` widths of
+        the range.
     """
     low, high = target_range
     with np.errstate(over="ignore"):  # to infinity, which nothing is beyond
@@ -73,7 +69,7 @@ def warn_of_far_rows(
     outside = (carried.min(axis=0) < least) | (carried.max(axis=0) > largest)
     columns = order[outside[order]]
     if not len(columns):
-        return
+        return None
     far = (carried[:, columns] < least[columns]) | (carried[:, columns] > largest[columns])
     row, column = int(far[:, 0].argmax()), int(columns[0])
     advice = (
@@ -84,11 +80,10 @@ def warn_of_far_rows(
         else "Such places mean nothing. Look at these rows; clip them to the range of the source "
         "rows of the fit, leave them out, or fit with rows like them."
     )
-    warnings.warn(
+    return (
         f"{int(far.any(axis=1).sum())} of {len(carried)} rows were carried far outside the target "
         f"rows of the fit: expected within {FAR_WIDTHS:g} widths of each column's range there, got "
         f"beyond in columns {columns.tolist()} (in the order they are carried, each depending on "
         f"those before; first row {row}: column {column} at {carried[row, column]:.3g}, target "
-        f"rows within {low[column]:.3g} to {high[column]:.3g}). {advice}",
-        stacklevel=stacklevel + 1,
+        f"rows within {low[column]:.3g} to {high[column]:.3g}). {advice}"
     )

@@ -46,8 +46,8 @@ _HARD_TILE = 16
 # Steps on all rows, then on those that are still open, before their start is chosen with more care.
 _FIRST_STEPS = 3
 _SECOND_STEPS = 3
-# As in krda.mixture: beyond so many sigma sqrt 2 a component counts as if it lay there, and a
-# search that takes so many steps is a bug.
+# As in krda.mixture, which says why they stand here again, as do the steps: beyond so many
+# sigma sqrt 2 a component counts as if it lay there, and a search of so many steps is a bug.
 _FARTHEST = 20.0
 # Log F is nearly right where it is off by less than this, up to a factor of 2/sqrt(pi).
 _NEARLY = 0.1

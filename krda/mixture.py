@@ -34,13 +34,16 @@ _BISECTION_ROWS = 8192
 # Rows solved together by the fast method: fewer, and the calls on them cost more than the work,
 # all the more where threads share Python's lock; more gain nothing.
 _FAST_ROWS = 32768
-# The fast method's unguarded steps on all rows, then on those that are still open.
-_FIRST_STEPS = 3
-_SECOND_STEPS = 3
 # Pairs of components, over all rows, that are compared at once: 4 MB.
 _PAIRS = 2**19
 # Solved rows are dropped while so many are left; fewer cost hardly less.
 _WORTH_DROPPING = 512
+# The numbers from here to _NEARLY, and _MAX_STEPS, stand in krda.kernels once more, which cannot
+# be imported where numba is missing, and whose compiled loops would not notice a change here: what
+# numba keeps in files it keeps as long as the loops' own file stays. A test holds them together.
+# The fast method's unguarded steps on all rows, then on those that are still open.
+_FIRST_STEPS = 3
+_SECOND_STEPS = 3
 # Beyond so many sigma sqrt 2 a component counts as if it lay there: its share of F or f, below
 # 1e-170, would soon underflow, and erfc and exp take many times longer where they do.
 _FARTHEST = 20.0
@@ -175,8 +178,9 @@ def quantile(
     No gradients: the result is detached. Parameters whose memory holds each component's rows side
     by side (``.mT`` of a contiguous (N, n)) save the fast method a transposition.
     """
+    least = float(u.min()) if u.numel() else 0.5
     # NaN compares false.
-    if u.numel() and not (float(u.min()) > 0.0 and float(u.max()) < 1.0):
+    if u.numel() and not (least > 0.0 and float(u.max()) < 1.0):
         raise ValueError(
             "Quantiles need probabilities strictly between 0 and 1, got a value outside or NaN. "
             "Clip them first, as knothe_rosenblatt does with its eps."
@@ -190,7 +194,10 @@ def quantile(
     ]
     with torch.no_grad():
         if method == "newton":
-            return _newton(rows, *flat).reshape(shape)
+            usual = u.dtype == torch.float64 and u.device.type == "cpu"
+            # The compiled logarithm takes no denormal numbers.
+            compiled = COMPILED and usual and least >= torch.finfo(u.dtype).tiny
+            return (_newton_compiled if compiled else _newton_torch)(rows, *flat).reshape(shape)
         z = torch.empty_like(rows)
         for i in range(0, len(rows), _BISECTION_ROWS):
             block = slice(i, i + _BISECTION_ROWS)
@@ -407,17 +414,11 @@ class _LowerHalf:
         return low, high, z.clamp(low, high)
 
 
-def _newton(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    """Solve F(z) = u fast; all rows of shape (n,), parameters (n, N)."""
-    usual = u.dtype == torch.float64 and u.device.type == "cpu"
-    # The compiled logarithm takes no denormal numbers.
-    if COMPILED and usual and (not len(u) or float(u.min()) >= torch.finfo(u.dtype).tiny):
-        return _newton_compiled(u, weights, means, stds)
-    return _newton_torch(u, weights, means, stds)
-
-
 def _newton_compiled(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    """Solve by compiled loops, block by block for the memory of transposed parameters."""
+    """Solve F(z) = u by compiled loops; all rows of shape (n,), parameters (n, N).
+
+    Block by block, for the memory of transposed parameters.
+    """
     z = torch.empty(u.shape, dtype=u.dtype)
     for i in range(0, len(u), _FAST_ROWS):
         block = slice(i, i + _FAST_ROWS)
@@ -438,7 +439,7 @@ def _did_not_end(n_steps: int) -> RuntimeError:
 
 
 def _newton_torch(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    """Solve by operations of torch on many rows at a time."""
+    """Solve as :func:`_newton_compiled` does, by operations of torch on many rows at a time."""
 
     def problem(rows: slice | Tensor) -> _LowerHalf:
         return _LowerHalf(u[rows], *(p[rows].mT.contiguous() for p in (weights, means, stds)))

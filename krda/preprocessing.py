@@ -312,7 +312,7 @@ def unscalable_columns(X: FloatArray) -> NDArray[np.bool_]:
         Of columns that are not constant, those of numbers beyond some 1e-160 to 1e150.
     """
     with np.errstate(all="ignore"):
-        deviation = np.array([np.std(x) for x in _columns(X)])
+        deviation = _standard_deviations(X)
     return ~((deviation > 0) & (deviation < np.inf))
 
 
@@ -362,14 +362,20 @@ def standardizations(
     # no further table is made.
     means = [np.array([np.mean(x) for x in _columns(X)]) for X in (Xs, Xt)]
     if scaling == "domain":
-        stds = [np.array([np.std(x) for x in _columns(X)]) for X in (Xs, Xt)]
-        return Standardization(means[0], stds[0]), Standardization(means[1], stds[1])
+        return (
+            Standardization(means[0], _standard_deviations(Xs)),
+            Standardization(means[1], _standard_deviations(Xt)),
+        )
     if scaling == "pooled":
         location = (means[0] + means[1]) / 2
         variance = (((Xs - location) ** 2).mean(axis=0) + ((Xt - location) ** 2).mean(axis=0)) / 2
         pooled = Standardization(location, np.sqrt(variance))
         return pooled, pooled
     raise ValueError(f"scaling must be 'domain' or 'pooled', got {scaling!r}.")
+
+
+def _standard_deviations(X: FloatArray) -> FloatArray:
+    return np.array([np.std(x) for x in _columns(X)])
 
 
 def _columns(X: FloatArray) -> Iterator[FloatArray]:

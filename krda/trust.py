@@ -38,7 +38,7 @@ from krda.assessment import (
 )
 from krda.diagnostics import column_distances, energy_distance, unit_scale
 from krda.estimator import KRDA, Domain
-from krda.extrapolation import warn_of_far_rows
+from krda.extrapolation import describe_far_rows
 from krda.inputs import check_labels
 from krda.linear_gaussian import LinearGaussianDensity
 from krda.training import hold_out
@@ -122,9 +122,10 @@ def assess(
         orders = _check_orders(model, data, predicted, n_refits, order_rng)
         source_only, standardized = _agreements(model, data, predicted)
     transport = _check_transport(model, source, carried, target, energy_rng)
+    far_rows = describe_far_rows(carried, model.target_range_, model.column_order_, training=True)
     sentences = [
         *objections(densities, transport, seeds, orders, standardized),
-        *_far_row_warnings(model, carried),
+        *([] if far_rows is None else [far_rows]),
         *_class_warnings(model, predicted),
     ]
     return Assessment(
@@ -336,16 +337,6 @@ def _agreements(model: KRDA, data: Domains, predicted: NDArray[Any]) -> tuple[fl
         other = model._new_classifier().fit(train, ys).predict(rows)
         shares.append(float(np.mean(other == predicted)))
     return shares[0], shares[1]
-
-
-def _far_row_warnings(model: KRDA, carried: FloatArray) -> Iterator[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_far_rows(
-            carried, model.target_range_, model.column_order_, training=True, stacklevel=1
-        )
-    for warning in caught:
-        yield str(warning.message)
 
 
 def _class_warnings(model: KRDA, predicted: NDArray[Any]) -> Iterator[str]:

@@ -111,6 +111,13 @@ def test_the_transport_is_the_same_to_rounding_compiled_or_not(monkeypatch):
     assert not torch.equal(compiled, plain)  # or the loops were not used
 
 
+@pytest.mark.parametrize(
+    "name", ["_FIRST_STEPS", "_SECOND_STEPS", "_FARTHEST", "_NEARLY", "_MAX_STEPS"]
+)
+def test_both_searches_are_held_to_the_same_numbers(name):
+    assert getattr(kernels, name) == getattr(mixture, name)
+
+
 @pytest.mark.parametrize("without", ["not installed", "not to compile"])
 def test_krda_works_where_numba_is_not_installed_or_not_to_compile(without):
     code = """

@@ -179,9 +179,11 @@ def _together(rows: list[Row]) -> list[str]:
     found = []
     for row in rows:
         if row.get("status") == "done" and row["case"] != ONE and "ratio" in row:
+            fits = row["repetitions_fitted"]
+            each = f": {duration(row['seconds'] / fits)} a fit" if fits > 1 else ""
             found.append(
                 f"{row['case']}: {number(row['ratio'])} times as long as {ONE}, with transport and "
-                "SVM."
+                f"SVM{each}."
             )
     return found
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.compiled import set_compiled
 from benchmarks.sizes import Sizes
-from benchmarks.timing import Case, NotRun, Prepared
+from benchmarks.timing import Case, Prepared
 
 COMPONENTS = 5
 NOT_COMPILED = "newton, not compiled"
@@ -51,23 +52,6 @@ def mixtures(kind: str, n: int) -> tuple[Any, Any, Any, Any]:
         tail = 10.0 ** (-12 + 8 * uniform(n))
         u = torch.where(uniform(n) < 0.5, tail, 1 - tail)
     return u, weights / weights.sum(1, keepdim=True), means, stds
-
-
-def set_compiled(compiled: bool) -> None:
-    """Choose, for this process, whether the transport uses its compiled loops.
-
-    Raises
-    ------
-    NotRun
-        They are asked for and numba is not installed.
-    """
-    from krda import mixture, transport
-
-    if compiled and not mixture.COMPILED:
-        raise NotRun("numba is not installed")
-    if not compiled:
-        mixture.COMPILED = False
-        transport.BLOCK_ROWS = transport.block_rows(compiled=False)
 
 
 def prepare(kind: str, n: int, method: Any, compiled: bool) -> Prepared:

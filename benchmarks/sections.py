@@ -115,9 +115,11 @@ SECTIONS = (
         "together",
         "Repetitions of a cell fitted together",
         (
-            "The repetitions of moons/40 (270 rows of each domain) through "
-            "`krda.adaptation.fit_together`, one after another, and one alone, SVM included. "
-            "Ratios are to one alone: the number of repetitions would mean that nothing is gained. "
+            "The repetitions of moons/40 (270 rows of each domain), and of three more angles, "
+            "through `krda.adaptation.fit_together`, one after another, and one alone, SVM "
+            "included. Ratios are to one alone, which makes fewer steps than most (`steps`): the "
+            "number of fits (`repetitions_fitted`) would mean that nothing is gained. What is "
+            "shared is the time of starting operations; a network's arithmetic is its own. "
             "*Plain training* has the same stopping rule but goes by "
             "automatic differentiation of `RNADE.log_prob` and `torch.optim.Adam`.",
         ),

@@ -1,4 +1,4 @@
-"""Repetitions of a benchmark's cell fitted together, beside one and beside one after another."""
+"""Repetitions of benchmark cells fitted together, beside one and beside one after another."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, Prepared
 
 ONE = "KRDA, one repetition"
+#: Angles of the moons whose cells are fitted.
+TASKS = ("40", "20", "60", "80")
 PLAIN = "Plain training of one repetition's network, without transport and SVM"
 
 
-def prepare(count: int, together: bool, max_steps: int) -> Prepared:
-    """Prepare the repetitions of moons/40: 90% of the rows of both domains, a seed each."""
+def prepare(count: int, together: bool, max_steps: int, n_tasks: int = 1) -> Prepared:
+    """Prepare repetitions of some moons tasks: 90% of the rows of both domains, a seed each."""
     from experiments.datasets.moons import Moons
     from experiments.protocol import Protocol, draw_repetition, method_seed
     from krda import KRDA
     from krda.adaptation import Domains, fit_together
 
     warm_up()
-    task, protocol = Moons().task("40"), Protocol()
-    drawn = [draw_repetition(task, r, protocol) for r in range(count)]
+    cells = [(Moons().task(angle), r) for angle in TASKS[:n_tasks] for r in range(count)]
+    drawn = [draw_repetition(task, r, Protocol()) for task, r in cells]
     given = [Domains(data.Xs, data.ys, data.Xt) for data in drawn]
-    seeds = [method_seed(task, "krda", r) for r in range(count)]
+    seeds = [method_seed(task, "krda", r) for task, r in cells]
 
     def methods() -> list[KRDA]:
         return [KRDA(max_steps=max_steps, random_state=seed) for seed in seeds]
@@ -44,7 +46,7 @@ def prepare(count: int, together: bool, max_steps: int) -> Prepared:
     return Prepared(
         fit_all,
         lambda fitted: {
-            "repetitions_fitted": count,
+            "repetitions_fitted": len(fitted),
             "steps": sum(int(model.history_.steps[-1]) for model in fitted),
         },
     )
@@ -60,7 +62,7 @@ def prepare_plain(max_steps: int) -> Prepared:
     from krda.training import Batches, TrainingOptions, hold_out
 
     options, n_domains = TrainingOptions(max_steps=max_steps), 2
-    data = draw_repetition(Moons().task("40"), 0, Protocol())
+    data = draw_repetition(Moons().task(TASKS[0]), 0, Protocol())
     tables = [
         torch.from_numpy((X - X.mean(axis=0)) / X.std(axis=0)).float() for X in (data.Xs, data.Xt)
     ]
@@ -109,6 +111,9 @@ def groups(sizes: Sizes, workspace: Path) -> list[list[Case]]:
                  {"count": k, "together": False, "max_steps": sizes.max_steps}, compared_to=ONE),
             Case(f"KRDA, {k} repetitions together", prepare,
                  {"count": k, "together": True, "max_steps": sizes.max_steps}, compared_to=ONE),
+            Case(f"KRDA, {k} repetitions of each of {len(TASKS)} tasks together", prepare,
+                 {"count": k, "together": True, "max_steps": sizes.max_steps,
+                  "n_tasks": len(TASKS)}, compared_to=ONE),
             Case(PLAIN, prepare_plain, {"max_steps": sizes.max_steps}, compared_to=ONE),
         ]
     ]  # fmt: skip

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.compiled import set_compiled
 from benchmarks.data import domains
-from benchmarks.quantile import set_compiled
 from benchmarks.sizes import Sizes
 from benchmarks.timing import Case, NotRun, Prepared, require
 

@@ -1,6 +1,6 @@
 """What all deep methods share: the five-layer network, its start, the one training loop.
 
-What the paper fixes (section 5): a five-layer MLP with 250 hidden units, Adam, learning rate 1e-3,
+What the paper fixes (section 6): a five-layer MLP with 250 hidden units, Adam, learning rate 1e-3,
 trade-off 1. What it leaves open and how it is settled here, for all methods and tasks alike and
 without a look at any target label:
 

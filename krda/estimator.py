@@ -1,4 +1,4 @@
-"""KRDA as a scikit-learn estimator (paper, section 4.2 and Algorithm 1)."""
+"""KRDA as a scikit-learn estimator (paper, section 5.2 and Algorithm 1)."""
 
 from __future__ import annotations
 

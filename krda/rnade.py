@@ -1,4 +1,4 @@
-r"""RNADE: autoregressive Gaussian mixture conditionals (paper, section 3; Uria et al. 2013).
+r"""RNADE: autoregressive Gaussian mixture conditionals (paper, section 4; Uria et al. 2013).
 
 For a row ``x = (x^1, ..., x^d)`` and hidden size H,
 

@@ -1,4 +1,4 @@
-r"""The Knothe-Rosenblatt map between two densities (paper, section 4).
+r"""The Knothe-Rosenblatt map between two densities (paper, section 5).
 
 ``T = R_T^{-1} o R_S``: the source's Rosenblatt transform, then the target's inverse one. Each
 coordinate keeps its conditional quantile, ``F_S^i(x^i | x^{<i}) = F_T^i(T(x)^i | T(x)^{<i})``.

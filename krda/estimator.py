@@ -24,6 +24,7 @@ from krda.adaptation import (
 from krda.extrapolation import column_ranges, describe_far_rows
 from krda.mixture import QuantileMethod
 from krda.notices import warn_user
+from krda.parameters import find_device, require_integer, require_number
 from krda.preprocessing import (
     ColumnMap,
     Scaling,
@@ -51,7 +52,7 @@ _DOMAINS: tuple[Domain, Domain] = ("source", "target")
 _STACKED_STATES = 2**19
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _CellCentres:
     """What a density's conditionals are given of a coordinate: a column map's cell centres."""
 
@@ -61,7 +62,7 @@ class _CellCentres:
         return torch.from_numpy(self.columns.centres(i, z.numpy()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Prepared:
     """What a network is trained on: mapped rows of each domain, and what is given of them."""
 
@@ -74,7 +75,7 @@ class _Prepared:
         return (*map(len, self.rows), self.rows[0].shape[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Trained:
     """One replica of a trained stack."""
 
@@ -425,18 +426,21 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work before any long work starts."""
-        for name in ("n_components", "hidden_size"):
-            if not (isinstance(getattr(self, name), (int, np.integer)) and getattr(self, name) > 0):
-                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}.")
-        if not self.sigma_floor >= 0:
-            raise ValueError(f"sigma_floor must not be negative, got {self.sigma_floor!r}.")
-        if not 0 < self.eps < 0.5:
-            raise ValueError(f"eps must lie strictly between 0 and 0.5, got {self.eps!r}.")
+        require_integer("n_components", self.n_components, 1)
+        require_integer("hidden_size", self.hidden_size, 1)
+        require_number("sigma_floor", self.sigma_floor, positive=False)
+        require_number("eps", self.eps, positive=True)
+        if not 0.5 < 1.0 - self.eps < 1.0:
+            raise ValueError(
+                "eps must lie below 0.5, and above 1e-16, so that 1 - eps is below 1 in double "
+                f"precision; got {self.eps!r}."
+            )
         if self.quantile_method not in ("newton", "bisection"):
             raise ValueError(
                 f"quantile_method must be 'newton' or 'bisection', got {self.quantile_method!r}."
             )
         self._training_options()
+        find_device(self.device)
 
     def _resolve_column_order(self, d: int, seed: int) -> NDArray[np.intp]:
         if isinstance(self.column_order, str):

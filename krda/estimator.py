@@ -324,9 +324,9 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         unscalable = (unscalable_columns(Xs) | unscalable_columns(Xt)) & ~constant
         if unscalable.any():
             raise ValueError(
-                f"Columns {np.flatnonzero(unscalable).tolist()} hold numbers so large or so small "
-                "that they have no standard deviation in double precision; expected magnitudes "
-                "between 1e-150 and 1e150. Choose another unit for them."
+                f"Columns {self._names(np.flatnonzero(unscalable))} hold numbers so large or so "
+                "small that they have no standard deviation in double precision; expected "
+                "magnitudes between 1e-150 and 1e150. Choose another unit for them."
             )
         if constant.all():
             raise ValueError(
@@ -335,8 +335,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
             )
         if constant.any():
             warn_user(
-                f"Columns {np.flatnonzero(constant).tolist()} are constant in the source or in the "
-                "target: they take no part in the adaptation and are set to the target's mean."
+                f"Columns {self._names(np.flatnonzero(constant))} are constant in the source or in "
+                "the target: they take no part in the adaptation and are set to the target's mean."
             )
         order = self._resolve_column_order(Xs.shape[1], seed)
         self.seed_ = seed
@@ -391,14 +391,23 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
         if len(columns):
             warn_user(
-                f"Columns {columns.tolist()} of the {domain} have outliers so far out that the "
+                f"Columns {self._names(columns)} of the {domain} have outliers so far out that the "
                 "other rows lie within a few times sigma_floor of each other, too close for "
                 "the density to tell apart. Clip the outliers or take a logarithm first."
             )
 
+    def _names(self, columns: NDArray[np.intp]) -> list[Any]:
+        """What columns are called in messages: their names, or numbers where there are none."""
+        names = getattr(self, "feature_names_in_", getattr(self, "_columns_", None))
+        return [j if names is None else names[j] for j in columns.tolist()]
+
     def _warn_of_far_rows(self, carried: FloatArray, *, training: bool) -> None:
         message = describe_far_rows(
-            carried, self.target_range_, self.column_order_, training=training
+            carried,
+            self.target_range_,
+            self.column_order_,
+            training=training,
+            names=self._names(np.arange(self.n_features_in_)),
         )
         if message is not None:
             warn_user(message)

@@ -17,6 +17,7 @@ from experiments.grid_times import time_table
 from experiments.markdown import between, table
 from experiments.plan import METHOD_LABELS
 from experiments.records import RecordStore
+from experiments.whole_files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -108,7 +109,7 @@ def main() -> None:
     """Write the sections anew."""
     for path, text in contents(ROOT).items():
         new = with_summary(path.read_text(encoding="utf-8"), text)
-        path.write_text(new, encoding="utf-8", newline="\n")
+        write_text(path, new)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.records import Record, RecordError, RecordStore
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import Lookup, render_csv, render_latex, render_markdown
+from experiments.whole_files import write_text
 
 # Worker processes import this module, and need no statistics.
 if TYPE_CHECKING:
@@ -158,8 +159,7 @@ def render_summary(summary: Summary, results: Path) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, text)
     return path
 
 

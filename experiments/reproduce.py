@@ -181,7 +181,10 @@ def render(
     )
     from experiments.report import render_report
     from experiments.summary import summarise
+    from experiments.whole_files import TEMPORARY, remove_old
 
+    folders = (options.results, options.results / "tables", options.results / "figures")
+    remove_old(path for folder in folders for path in folder.glob(f".*{TEMPORARY}"))
     store = ReadOnce(store.root)
     status = 0
     written = [p for t in tables for p in render_table(t, store, options.results / "tables")]

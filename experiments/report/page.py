@@ -23,6 +23,7 @@ from experiments.report.rows import RowView, row_views, sort_value
 from experiments.summary import DatasetSummary, Summary
 from experiments.tables import wording
 from experiments.tables.model import Table
+from experiments.whole_files import write_text
 
 NAME = "report.html"
 
@@ -147,8 +148,7 @@ def render_report(
         commands=_commands(tables),
     )
     path = results / NAME
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, text)
     return path
 
 

@@ -141,7 +141,7 @@ class _Work:
     at: tuple[int, ...] = ()  # the repetitions at work
     together: bool = True  # whether they may be trained as one program
     written: float = 0.0  # when it last was, or began
-    unwritten: bool = False
+    unwritten: bool = False  # whether an outcome came after the last writing
 
     @property
     def identity(self) -> str:
@@ -353,6 +353,8 @@ class Run:
             work.at, work.written = (), time.monotonic()
         elif event.kind == "progress" and isinstance(event.result, Outcome):
             outcome = event.result
+            # First of all: an interrupt from here on must not cost what was done.
+            work.unwritten = True
             work.at = tuple(r for r in work.at if r != outcome.repetition)
             work.outcomes[outcome.repetition] = outcome
             self.estimates.observe(work.seconds, outcome)
@@ -363,6 +365,7 @@ class Run:
         elif event.kind == "done":
             self._finish(key)
         else:
+            work.unwritten = True
             status: Status = "timeout" if event.kind == "timeout" else "failed"
             if len(work.at) > 1:
                 # Whose fault it was will show when each of them runs alone.
@@ -381,7 +384,6 @@ class Run:
                 self._finish(key)
 
     def _checkpoint(self, work: _Work) -> None:
-        work.unwritten = True
         if time.monotonic() - work.written >= CHECKPOINT_SECONDS:
             self.store.write(work.record())
             work.written = time.monotonic()

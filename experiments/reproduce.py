@@ -290,6 +290,10 @@ def run_tables(
         progress.update(bar, completed=run.n_done + run.n_failed, told=describe(run))
     if run.n_to_run:
         console.print(describe(run))
+    if run.apart:
+        console.print("Repetitions ran one after another, for training them together failed:")
+    for label, error in run.apart.items():
+        console.print(f"  {label}: {error}", markup=False)
     return run.failures
 
 

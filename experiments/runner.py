@@ -27,6 +27,7 @@ from typing import Any
 
 from experiments.cell_claims import Claims
 from experiments.cells import (
+    TOGETHER_ERROR,
     Cell,
     CellState,
     cell_state,
@@ -180,6 +181,9 @@ class Run:
         Cells that have become done, here or elsewhere.
     failures : list of Failure
         What is not done, in the order in which it was found.
+    apart : dict of str to str
+        Cells whose repetitions are done, but one after another, for training them as one program
+        failed; from the cell's label to the error.
     """
 
     def __init__(
@@ -199,6 +203,7 @@ class Run:
         self.n_done = 0
         self.failures: list[Failure] = []
         self.damaged: list[str] = []
+        self.apart: dict[str, str] = {}
         self.estimates = estimates
         self._claims = Claims() if claims is None else claims
         self._works: list[_Work] = []
@@ -358,6 +363,10 @@ class Run:
             work.at = tuple(r for r in work.at if r != outcome.repetition)
             work.outcomes[outcome.repetition] = outcome
             self.estimates.observe(work.seconds, outcome)
+            apart = (outcome.environment or {}).get(TOGETHER_ERROR)
+            # Of a repetition that failed alone as well, the failure is told.
+            if apart is not None and outcome.status == "done":
+                self.apart[work.cell.label] = apart
             if work.todo:
                 self._checkpoint(work)
         elif event.kind == "progress" and isinstance(event.result, tuple):

@@ -14,7 +14,7 @@ REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 	$(if $(METHOD),--method $(METHOD)) $(if $(JOBS),--jobs $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce-tables results tables status bench bench-setup smoke test unit lint format clean
+.PHONY: help setup reproduce-tables results tables status check-results bench bench-setup smoke test unit lint format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ tables: setup ## Render tables and figures from the committed records; runs noth
 
 status: setup ## Show which cells are done, stale, failed or missing; runs nothing
 	$(REPRODUCE) --status --results $(or $(RESULTS),results)
+
+check-results: setup ## Fail if a committed record is not of the code, data and libraries that are here
+	$(REPRODUCE) --check --results $(or $(RESULTS),results)
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
 	$(PY) -m benchmarks $(if $(QUICK),--quick)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import available_cores
-from experiments.figures.files import written_whole
 from experiments.provenance import environment
+from experiments.whole_files import text_written_whole
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "numba", "POT", "zuko", "nflows", "mpart")
 
@@ -45,7 +45,7 @@ def _version(name: str) -> str | None:
 
 def write(path: Path) -> None:
     """Write the description as JSON."""
-    with written_whole(path) as file:
+    with text_written_whole(path, "ascii") as file:
         json.dump(describe(), file, indent=1, sort_keys=True)
         file.write("\n")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import claims, plots, tables
 from benchmarks.sections import SECTIONS
 from experiments.markdown import between
+from experiments.whole_files import write_text
 
 DOCUMENTS = ("README.md", "docs/performance.md")
 
@@ -62,8 +63,7 @@ def render(directory: Path, command: str) -> list[Path]:
             tables.markdown(tables.read(deep)),
         ]
     page = directory / "README.md"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
+    write_text(page, "\n\n".join(parts) + "\n")
     return [page, *paths]
 
 
@@ -112,7 +112,7 @@ def fill_documents(root: Path, results: Path) -> None:
         path = root / name
         if path.is_file():
             text = path.read_text(encoding="utf-8")
-            path.write_text(filled(text, results, link_from(name)), encoding="utf-8", newline="\n")
+            write_text(path, filled(text, results, link_from(name)))
 
 
 def link_from(document: str) -> str:

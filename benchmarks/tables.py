@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.figures.files import written_whole
 from experiments.markdown import table
+from experiments.whole_files import text_written_whole
 
 Row = dict[str, Any]
 
@@ -25,7 +25,7 @@ def write(path: Path, rows: Sequence[Row]) -> None:
     present = {name for row in rows for name in row}
     columns = [name for name in _FIRST if name in present]
     columns += list(dict.fromkeys(n for row in rows for n in row if n not in _FIRST))
-    with written_whole(path) as file:
+    with text_written_whole(path, "ascii") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         for row in rows:

@@ -172,9 +172,14 @@ class Measurer:
                     rows[case.name]["status"] = f"not run: {reason}"
                 except CaseError as error:
                     rows[case.name]["status"] = f"failed: {error}"
-            self._repeat(running)
+            failures = self._repeat(running)
             for name, process in running.items():
-                rows[name] |= self._finished(process)
+                try:
+                    rows[name] |= self._finished(process)
+                except CaseError as error:
+                    failures[name] = str(error)
+            for name, told in failures.items():
+                rows[name]["status"] = f"failed: {told}"
         finally:
             for process in running.values():
                 process.close()
@@ -209,15 +214,25 @@ class Measurer:
             raise
         return process
 
-    def _repeat(self, running: Mapping[str, _Process]) -> None:
+    def _repeat(self, running: dict[str, _Process]) -> dict[str, str]:
+        """Run the cases again in turn; those that fail are ended, left out, and told with why."""
+        failures = {}
         wanted = {n: self.limits.repetitions_after(p.first) for n, p in running.items()}
         for k in range(max(wanted.values(), default=0)):
-            for name, process in running.items():
+            for name, process in tuple(running.items()):
                 if k < wanted[name]:
-                    # Generous: a machine that others use must not end a case half way.
-                    seconds, cpu_seconds, _ = process.ask("again", 10 * self.limits.run_seconds)
+                    try:
+                        # Generous: a machine that others use must not end a case half way.
+                        answer = process.ask_on("again", 10 * self.limits.run_seconds)
+                    except CaseError as error:
+                        failures[name] = str(error)
+                        # At once: one that hangs would slow the others.
+                        running.pop(name).close()
+                        continue
+                    seconds, cpu_seconds, _ = answer
                     process.seconds.append(seconds)
                     process.cpu_seconds.append(cpu_seconds)
+        return failures
 
     def _finished(self, process: _Process) -> Row:
         seconds = process.seconds or [process.first]
@@ -233,7 +248,7 @@ class Measurer:
         n = process.case.columns.get("n")
         if n:
             row["rows_per_second"] = n / typical
-        described = process.ask("describe", 5 * self.limits.run_seconds + 60)
+        described = process.ask_on("describe", 5 * self.limits.run_seconds + 60)
         return row | dict(described) | {"status": "done"}
 
 
@@ -268,6 +283,16 @@ class _Process:
         if kind == "error":
             raise CaseError(answer)
         return answer
+
+    def ask_on(self, request: str, seconds: float) -> Any:
+        """Ask a case that has run once: whatever keeps it from answering now is its failure."""
+        try:
+            return self.ask(request, seconds)
+        except NotRun as reason:
+            raise CaseError(str(reason)) from None
+        except TimeoutError:
+            what = "a run after the first" if request == "again" else "describing the result"
+            raise CaseError(f"{what} takes more than {seconds:g} s") from None
 
     def close(self) -> None:
         """End the process."""

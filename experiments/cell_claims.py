@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from experiments.records import CLAIM
+from experiments.whole_files import write_text
 
 RENEW_SECONDS = 5.0
 EXPIRY_SECONDS = 60.0
@@ -134,9 +135,7 @@ class Claims:
             try:
                 if path.read_text(encoding="utf-8", errors="replace") != text:
                     return False
-                temporary = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
-                temporary.write_text(self._text, encoding="utf-8")
-                temporary.replace(path)
+                write_text(path, self._text)
                 return True
             except FileNotFoundError:
                 return _create(path, self._text)

@@ -36,6 +36,9 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 _NOT_RUN = "not run yet: the run ended before"
 
+TOGETHER_ERROR = "together_error"
+"""Key of an outcome's environment: why its cell's repetitions were not trained as one program."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -368,7 +371,8 @@ def run_repetitions(
     Yields
     ------
     outcome : Outcome
-        With the environment it ran in.
+        With the environment it ran in; where it was to be trained with others, and that failed as
+        a whole, ``together_error`` there says why.
     """
     from hydra.utils import instantiate
 
@@ -384,7 +388,8 @@ def run_repetitions(
             begin(group)
         for outcome in _run_group(cell, task, protocol, group):
             # Asked for afterwards: a library that is loaded by then can tell its threads.
-            yield replace(outcome, environment={**environment(), "libraries": cell.libraries})
+            where = {**environment(), "libraries": cell.libraries, **(outcome.environment or {})}
+            yield replace(outcome, environment=where)
 
 
 def _run_group(
@@ -396,6 +401,7 @@ def _run_group(
         return _refusing_nan(cell.make_method(seed))
 
     seeds = {repetition: method_seed(task, cell.method, repetition) for repetition in group}
+    note: dict[str, Any] | None = None
     if len(group) > 1:
         try:
             found = measure_together(
@@ -403,9 +409,10 @@ def _run_group(
                 [draw_repetition(task, repetition, protocol) for repetition in group],
                 list(seeds.values()),
             )
-        except Exception:
-            # Of a failure of the whole it cannot be said whose it is: each is run alone below.
-            pass
+        except Exception as error:
+            # Of a failure of the whole it cannot be said whose it is: each is run alone below. It
+            # may be a bug of the common training, so the record tells.
+            note = {TOGETHER_ERROR: describe_error(error)}
         else:
             for (repetition, seed), measured in zip(seeds.items(), found, strict=True):
                 yield _outcome(repetition, seed, measured)
@@ -417,7 +424,7 @@ def _run_group(
             )
         except Exception as error:
             alone = error
-        yield _outcome(repetition, seed, alone)
+        yield replace(_outcome(repetition, seed, alone), environment=note)
 
 
 def _outcome(repetition: int, seed: int, measured: Measurement | Exception) -> Outcome:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.metadata
+import os
 from functools import cache
 from pathlib import Path
 
@@ -65,7 +66,8 @@ def library_versions(modules: tuple[str, ...]) -> dict[str, str]:
     -------
     versions : dict
         Distribution name to version, without local build labels such as ``+cpu``; "absent" where
-        it is not installed, which an optional library need not be.
+        it is not installed, which an optional library need not be; "disabled" for numba where
+        ``NUMBA_DISABLE_JIT`` keeps it from compiling, for the loops in its place give other digits.
     """
     imported = {top for module in _closure(modules) for top in _parse(module).external}
     return {
@@ -77,9 +79,18 @@ def library_versions(modules: tuple[str, ...]) -> dict[str, str]:
 
 def _version(distribution: str) -> str:
     try:
-        return importlib.metadata.version(distribution).split("+")[0]
+        version = importlib.metadata.version(distribution).split("+")[0]
     except importlib.metadata.PackageNotFoundError:
         return "absent"
+    return "disabled" if distribution == "numba" and _jit_is_disabled() else version
+
+
+def _jit_is_disabled() -> bool:
+    """Read ``NUMBA_DISABLE_JIT`` as numba does, which need not be loaded to know."""
+    try:
+        return bool(int(os.environ.get("NUMBA_DISABLE_JIT", "0")))
+    except ValueError:
+        return False
 
 
 class _Module:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import sys
 from pathlib import Path
 from typing import Any
 
 from experiments.records import sha256_of
+from experiments.whole_files import write_text
 
 DIRECTORY_VARIABLE = "KRDA_MEMO_DIR"
 
@@ -67,14 +67,7 @@ def remember(kind: str, key: Any, value: Any) -> None:
     """
     entry = json.dumps({"sha256": sha256_of(value), "value": value}, sort_keys=True)
     with contextlib.suppress(OSError, RuntimeError):
-        path = _path(kind, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        try:
-            temporary.write_text(entry, encoding="ascii")
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_text(_path(kind, key), entry)
 
 
 def _path(kind: str, key: Any) -> Path:

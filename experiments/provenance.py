@@ -20,7 +20,8 @@ def environment() -> dict[str, Any]:
     environment : dict
         ``krda`` and ``python`` (versions), ``system``, ``machine``, ``cpu``, ``cores``,
         ``threads`` (as the libraries loaded so far report them now), ``git_revision`` and
-        ``git_clean`` (whether tracked files were as committed), None outside a checkout.
+        ``git_clean`` (whether tracked files were as committed), None where git tells of no
+        checkout of this repository.
     """
     return {**_fixed(), "threads": threads_in_use()}
 
@@ -65,20 +66,28 @@ def _cpu_model() -> str:
 
 
 def _revision() -> dict[str, Any]:
-    """Git revision and whether tracked code is as committed; None outside a checkout."""
+    """Git revision and whether tracked code is as committed; None outside a checkout.
+
+    A copy of the code that lies in another repository is outside, too: its revisions are not ours.
+    """
 
     def git(*arguments: str) -> str | None:
         try:
             done = subprocess.run(
-                ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=10
+                # A look must not take the lock that a person's own command may want.
+                ["git", "--no-optional-locks", "-C", str(_ROOT), *arguments],
+                capture_output=True,
+                text=True,
+                timeout=10,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
+    top = git("rev-parse", "--show-toplevel")
+    revision = git("rev-parse", "HEAD") if top and Path(top).resolve() == _ROOT.resolve() else None
+    if revision is None:
+        return {"git_revision": None, "git_clean": None}
     # Results change while a run writes them; that is not a change of what produces them.
     changes = git("status", "--porcelain", "--untracked-files=no", "--", ":!results")
-    return {
-        "git_revision": git("rev-parse", "HEAD"),
-        "git_clean": None if changes is None else changes == "",
-    }
+    return {"git_revision": revision, "git_clean": None if changes is None else changes == ""}

@@ -19,6 +19,7 @@ from experiments.markdown import between, table
 from experiments.plan import METHOD_LABELS
 from experiments.records import RecordStore
 from experiments.tables.wording import number
+from experiments.whole_files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -110,7 +111,7 @@ def main() -> None:
     """Write the sections anew."""
     for path, text in contents(ROOT).items():
         new = with_summary(path.read_text(encoding="utf-8"), text)
-        path.write_text(new, encoding="utf-8", newline="\n")
+        write_text(path, new)
 
 
 if __name__ == "__main__":

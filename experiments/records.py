@@ -18,7 +18,6 @@ wants to forge a record can compute it anew.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import math
@@ -27,11 +26,12 @@ import re
 import secrets
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
+
+from experiments.whole_files import TEMPORARY, remove_old, written_whole
 
 SCHEMA = 1
 """Version of the record's layout; a reader refuses every other."""
@@ -46,7 +46,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]+", re.ASCII)
 _PREFIX = 12  # hex digits of config_sha256 in a file's name
 _SUFFIX = ".json"
-_TEMPORARY = ".tmp"
 CLAIM = ".claim"
 """Ends the name of the file by which a process claims a cell; see experiments.cell_claims."""
 
@@ -468,20 +467,10 @@ class RecordStore:
                     len(there.accuracies) > len(record.accuracies)
                 ):
                     return path
-        _make_directories(path.parent)
         if path.is_dir() and not path.is_symlink():
             path.rename(path.with_name(f"{path.name}.aside-{secrets.token_hex(4)}"))
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(8)}{_TEMPORARY}")
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        _sync_directory(path.parent)
+        with written_whole(path, durable=True) as file:
+            file.write(data)
         return path
 
     def read(self, path: Path) -> Record:
@@ -612,15 +601,9 @@ class RecordStore:
         -------
         removed : tuple of Path
         """
-        limit = time.time() - older_than_seconds
-        removed = []
-        names = (f"*/*/.*{_SUFFIX}.*{_TEMPORARY}", f"*/*/.*{_SUFFIX}{CLAIM}*")
-        for path in sorted(path for name in names for path in self.root.glob(name)):
-            with contextlib.suppress(OSError):
-                if path.lstat().st_mtime <= limit:
-                    path.unlink()
-                    removed.append(path)
-        return tuple(removed)
+        names = (f"*/*/.*{_SUFFIX}.*{TEMPORARY}", f"*/*/.*{_SUFFIX}{CLAIM}*")
+        paths = {path for name in names for path in self.root.glob(name)}
+        return remove_old(paths, older_than_seconds)
 
     def _candidates(
         self, directory: Path, depth: int, damaged: list[Damage], foreign: list[Path]
@@ -708,25 +691,3 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
-
-
-def _make_directories(directory: Path) -> None:
-    """Make a directory and its parents, each one's entry flushed to disk."""
-    if directory.is_dir():
-        return
-    _make_directories(directory.parent)
-    with contextlib.suppress(FileExistsError):  # another process was faster
-        directory.mkdir()
-    _sync_directory(directory.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Flush a directory's entries; file systems that cannot are left to their own devices."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
-            raise
-    finally:
-        os.close(descriptor)

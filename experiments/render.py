@@ -17,6 +17,7 @@ from experiments.plan import METHOD_LABELS, TablePlan
 from experiments.records import Record, RecordError, RecordStore
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import Lookup, render_csv, render_latex, render_markdown
+from experiments.whole_files import write_text
 
 # Worker processes import this module, and need no statistics.
 if TYPE_CHECKING:
@@ -160,8 +161,7 @@ def render_summary(summary: Summary, results: Path) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, text)
     return path
 
 
@@ -214,8 +214,7 @@ def provenance(plans: Sequence[TablePlan], store: RecordStore) -> Provenance:
                     f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
                     f"{where['system']} {where['machine']}, Python {where['python']}"
                 )
-                clean = "as committed" if where["git_clean"] else "with uncommitted changes"
-                revisions.add(f"revision {where['git_revision']}, {clean}")
+                revisions.add(_revision(where["git_revision"], where["git_clean"]))
                 for name, version in where["libraries"].items():
                     libraries.setdefault(name, set()).add(version)
             machines.update(places)
@@ -229,6 +228,13 @@ def provenance(plans: Sequence[TablePlan], store: RecordStore) -> Provenance:
         {name: tuple(sorted(found)) for name, found in sorted(libraries.items())},
         {method: seconds[method] for method in METHOD_LABELS if method in seconds},
     )
+
+
+def _revision(revision: str | None, clean: bool | None) -> str:
+    if revision is None:
+        return "revision unknown, for git told none of a checkout"
+    states: dict[bool | None, str] = {True: "as committed", False: "with uncommitted changes"}
+    return f"revision {revision}, {states.get(clean, 'not known whether as committed')}"
 
 
 def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory: Path) -> Path:

@@ -5,12 +5,13 @@
     python -m experiments.reproduce                        all tables, into reproduction/
     python -m experiments.reproduce --table moons --method krda ot --jobs 4
     python -m experiments.reproduce --status               what is there; runs nothing
+    python -m experiments.reproduce --check                the same; fails if a record is stale
     python -m experiments.reproduce --render               tables from records; runs nothing
     python -m experiments.reproduce --protocol smoke       tiny sizes, to see that all works
 
 Records that are complete are not computed again, so an interrupted run goes on where it stopped,
-and several runs on one directory share the work. The exit status is 1 if a cell failed or nothing
-more could be written, 130 after Ctrl-C. See docs/runner.md.
+and several runs on one directory share the work. The exit status is 1 if a cell failed, nothing
+more could be written or the check failed, 130 after Ctrl-C. See docs/runner.md.
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--status", action="store_true", help="show what is there; run nothing")
+    only.add_argument(
+        "--check",
+        action="store_true",
+        help="show what is there, and fail if a record is stale, damaged or of data that cannot "
+        "be loaded; run nothing",
+    )
     only.add_argument("--render", action="store_true", help="render from records; run nothing")
     parsed = parser.parse_args(arguments)
     if parsed.jobs < 1:
@@ -124,9 +131,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if note:
         console.print(note, markup=False)
     tables = [load_table(name, overrides) for name in names]
-    if options.status:
-        show_status(console, tables, store)
-        return 0
+    if options.status or options.check:
+        current = show_status(console, tables, store, name_stale=options.check)
+        return 1 if options.check and not current else 0
     failures: list[Failure] = []
     try:
         if not options.render:
@@ -181,7 +188,10 @@ def render(
     )
     from experiments.report import render_report
     from experiments.summary import summarise
+    from experiments.whole_files import TEMPORARY, remove_old
 
+    folders = (options.results, options.results / "tables", options.results / "figures")
+    remove_old(path for folder in folders for path in folder.glob(f".*{TEMPORARY}"))
     store = ReadOnce(store.root)
     status = 0
     written = [p for t in tables for p in render_table(t, store, options.results / "tables")]
@@ -287,6 +297,10 @@ def run_tables(
         progress.update(bar, completed=run.n_done + run.n_failed, told=describe(run))
     if run.n_to_run:
         console.print(describe(run))
+    if run.apart:
+        console.print("Repetitions ran one after another, for training them together failed:")
+    for label, error in run.apart.items():
+        console.print(f"  {label}: {error}", markup=False)
     return run.failures
 
 
@@ -318,7 +332,9 @@ def _duration(seconds: float) -> str:
     return f"about {seconds / 60:.0f} minutes"
 
 
-def show_status(console: Console, tables: Sequence[TablePlan], store: RecordStore) -> None:
+def show_status(
+    console: Console, tables: Sequence[TablePlan], store: RecordStore, *, name_stale: bool = False
+) -> bool:
     """Print for each table how many cells are in which state, then the files that are not right.
 
     Parameters
@@ -326,8 +342,17 @@ def show_status(console: Console, tables: Sequence[TablePlan], store: RecordStor
     console : rich.console.Console
     tables : sequence of TablePlan
     store : RecordStore
+    name_stale : bool
+        Whether stale cells are named, too.
+
+    Returns
+    -------
+    current : bool
+        Whether every record that is there is a valid one, of the data, code and libraries that are
+        here.
     """
     scan = store.scan()
+    n_stale, n_unknown = 0, 0
     wanted: set[Path] = set()
     plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     for plan in plans:
@@ -339,8 +364,13 @@ def show_status(console: Console, tables: Sequence[TablePlan], store: RecordStor
             wanted.add(store.path(cell.dataset, cell.task, cell.method, cell.config_sha256))
             if found.state == "unavailable":
                 reasons[str(found.reason)] += 1
+            if found.state == "stale":
+                n_stale += 1
+                if name_stale:
+                    console.print(f"stale: {cell.label}", markup=False)
         told = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
         console.print(f"{plan.name}: {len(plan.cells)} cells: {told}")
+        n_unknown += counts["unavailable"]
         for reason, n in reasons.items():
             console.print(f"  {n} of unavailable data: {reason}", markup=False)
     for damage in scan.damaged:
@@ -350,6 +380,11 @@ def show_status(console: Console, tables: Sequence[TablePlan], store: RecordStor
     others = sum(store.path_of(record) not in wanted for record in scan)
     if others:
         console.print(f"{others} records of other cells than these tables have")
+    if n_stale:
+        console.print(
+            f"Stale: {n_stale} of the cells above; what is rendered of them is not of this code."
+        )
+    return not (n_stale or n_unknown or scan.damaged)
 
 
 def print_ledger(

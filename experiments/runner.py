@@ -27,6 +27,7 @@ from typing import Any
 
 from experiments.cell_claims import Claims
 from experiments.cells import (
+    TOGETHER_ERROR,
     Cell,
     CellState,
     cell_state,
@@ -141,7 +142,7 @@ class _Work:
     at: tuple[int, ...] = ()  # the repetitions at work
     together: bool = True  # whether they may be trained as one program
     written: float = 0.0  # when it last was, or began
-    unwritten: bool = False
+    unwritten: bool = False  # whether an outcome came after the last writing
 
     @property
     def identity(self) -> str:
@@ -180,6 +181,9 @@ class Run:
         Cells that have become done, here or elsewhere.
     failures : list of Failure
         What is not done, in the order in which it was found.
+    apart : dict of str to str
+        Cells whose repetitions are done, but one after another, for training them as one program
+        failed; from the cell's label to the error.
     """
 
     def __init__(
@@ -199,6 +203,7 @@ class Run:
         self.n_done = 0
         self.failures: list[Failure] = []
         self.damaged: list[str] = []
+        self.apart: dict[str, str] = {}
         self.estimates = estimates
         self._claims = Claims() if claims is None else claims
         self._works: list[_Work] = []
@@ -353,9 +358,15 @@ class Run:
             work.at, work.written = (), time.monotonic()
         elif event.kind == "progress" and isinstance(event.result, Outcome):
             outcome = event.result
+            # First of all: an interrupt from here on must not cost what was done.
+            work.unwritten = True
             work.at = tuple(r for r in work.at if r != outcome.repetition)
             work.outcomes[outcome.repetition] = outcome
             self.estimates.observe(work.seconds, outcome)
+            apart = (outcome.environment or {}).get(TOGETHER_ERROR)
+            # Of a repetition that failed alone as well, the failure is told.
+            if apart is not None and outcome.status == "done":
+                self.apart[work.cell.label] = apart
             if work.todo:
                 self._checkpoint(work)
         elif event.kind == "progress" and isinstance(event.result, tuple):
@@ -363,6 +374,7 @@ class Run:
         elif event.kind == "done":
             self._finish(key)
         else:
+            work.unwritten = True
             status: Status = "timeout" if event.kind == "timeout" else "failed"
             if len(work.at) > 1:
                 # Whose fault it was will show when each of them runs alone.
@@ -381,7 +393,6 @@ class Run:
                 self._finish(key)
 
     def _checkpoint(self, work: _Work) -> None:
-        work.unwritten = True
         if time.monotonic() - work.written >= CHECKPOINT_SECONDS:
             self.store.write(work.record())
             work.written = time.monotonic()

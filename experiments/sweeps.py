@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.provenance import threads_in_use
 from experiments.threads import limit_threads
+from experiments.whole_files import write_text
 
 _NOTES = ".jobs"
 
@@ -78,11 +79,8 @@ def write_note(note: JobNote) -> None:
     """
     hydra = HydraConfig.get()
     directory = hydra.run.dir if is_single() else hydra.sweep.dir
-    path = _notes_directory(Path(hydra.runtime.cwd, directory), hydra.job.env_set["KRDA_RUN"])
-    path.mkdir(parents=True, exist_ok=True)
-    temporary = path / f".{note.number}-{secrets.token_hex(4)}"
-    temporary.write_text(json.dumps(asdict(note), indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path / f"{note.number}.json")
+    notes = _notes_directory(Path(hydra.runtime.cwd, directory), hydra.job.env_set["KRDA_RUN"])
+    write_text(notes / f"{note.number}.json", json.dumps(asdict(note), indent=1) + "\n")
 
 
 def first_note() -> JobNote:

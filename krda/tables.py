@@ -36,6 +36,7 @@ class Tables:
     ----------
     Xs : DataFrame of shape (n_source, d)
     ys : ndarray of shape (n_source,)
+        Numbers where all labels are, else the text of the file.
     Xt : DataFrame of shape (n_target, d)
         Columns as in ``Xs``.
     notes : tuple of str
@@ -100,12 +101,7 @@ def read_tables(
     notes = []
     if label in Xt:
         notes.append(f"{target} has the label column {label!r}, too: left out, never used.")
-    ys = Xs[label].to_numpy()
-    if Xs[label].isna().any():
-        raise TableError(
-            f"{source} lacks the label in {int(Xs[label].isna().sum())} rows (first: row "
-            f"{int(Xs[label].isna().to_numpy().argmax())}, from 0). Take these rows out."
-        )
+    ys = _read_labels(source, label, separator, taken_for_missing=Xs[label].isna().to_numpy())
     Xs, Xt = (X.drop(columns=[c for c in (*drop, label) if c in X]) for X in (Xs, Xt))
     for X, path, others, other in ((Xs, source, Xt, target), (Xt, target, Xs, source)):
         alone = [name for name in X.columns if name not in others]
@@ -151,6 +147,42 @@ def _read(path: Path, separator: str) -> pd.DataFrame:
     if not len(frame):
         raise TableError(f"{path} has no rows.")
     return frame
+
+
+def _read_labels(
+    path: Path, label: str, separator: str, *, taken_for_missing: NDArray[np.bool_]
+) -> NDArray[Any]:
+    """Read the labels as the text that stands in the file, or as numbers where all are.
+
+    A class may be named NA, None or null, which pandas takes for missing values elsewhere.
+    """
+    pandas = import_pandas()
+    text = pandas.read_csv(
+        path,
+        sep=separator,
+        usecols=[label],
+        dtype=str,
+        keep_default_na=False,
+        encoding="utf-8-sig",
+    )[label]
+    empty = (text == "").to_numpy()
+    if empty.any():
+        raise TableError(
+            f"{path} lacks the label in {int(empty.sum())} rows (first: row "
+            f"{int(empty.argmax())}, from 0). Take these rows out."
+        )
+    numbers = pandas.to_numeric(text, errors="coerce").to_numpy()
+    is_number = np.isfinite(numbers)
+    if is_number.all():
+        return numbers
+    if (is_number | taken_for_missing).all() and is_number.any():
+        first = int(taken_for_missing.argmax())
+        raise TableError(
+            f"{path} has numbers for labels but {text[first]!r} in {int(taken_for_missing.sum())} "
+            f"rows (first: row {first}, from 0). Take these rows out, or, if they are a class, "
+            "give it a number, too."
+        )
+    return text.to_numpy(dtype=object)
 
 
 def _check_values(X: pd.DataFrame, path: Path) -> None:
@@ -212,6 +244,8 @@ def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
     force : bool
         Whether another file that exists may be.
     """
+    if path.is_dir():
+        raise TableError(f"--output names a folder: {path}. Name a file in it.")
     if not path.parent.is_dir():
         raise TableError(f"The folder of --output does not exist: {path.parent}.")
     if any(path.resolve() == other.resolve() for other in inputs):

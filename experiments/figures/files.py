@@ -1,36 +1,15 @@
-"""Files beside the figures: written whole or not at all, and computed again only where need be."""
+"""Numbers beside the figures, as CSV files; computed again only where need be."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TypeVar
+
+from experiments.whole_files import text_written_whole
 
 Found = TypeVar("Found")
-
-
-@contextmanager
-def written_whole(path: Path) -> Iterator[TextIO]:
-    """Open a text file that takes its name only when everything is in it.
-
-    A kill in the middle leaves the file of before, and a hidden one that the next write replaces.
-
-    Parameters
-    ----------
-    path : Path
-        Its directory is made.
-
-    Yields
-    ------
-    file : text file
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w", newline="", encoding="ascii") as file:
-        yield file
-    temporary.replace(path)
 
 
 def save_numbers(
@@ -50,7 +29,7 @@ def save_numbers(
     identity : str or None
         Hash of what the numbers were made by, which stands in the first line; None writes none.
     """
-    with written_whole(path) as file:
+    with text_written_whole(path, "ascii") as file:
         if identity is not None:
             file.write(f"# {identity}\n")
         writer = csv.writer(file, lineterminator="\n")

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from experiments.whole_files import written_whole
+
 # The paper's source blue, target green, transported orange, mappings red.
 SOURCE, TARGET, TRANSPORTED, MAPPING = "#0072B2", "#009E73", "#E69F00", "#D55E00"
 BLACK, SKY, PURPLE, GREY = "#000000", "#56B4E9", "#CC79A7", "#666666"
@@ -128,13 +130,16 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
     -------
     paths : list of Path
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     png, pdf = path.with_name(f"{path.name}.png"), path.with_name(f"{path.name}.pdf")
     with _settings():
         _settle(figure)
         area = _saved_area(figure)
-        figure.savefig(png, dpi=200, metadata={"Software": None}, bbox_inches=area)
-        figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=area)
+        with written_whole(png) as file:
+            metadata = {"Software": None}
+            figure.savefig(file, format="png", dpi=200, metadata=metadata, bbox_inches=area)
+        with written_whole(pdf) as file:
+            metadata = {"CreationDate": None}
+            figure.savefig(file, format="pdf", metadata=metadata, bbox_inches=area)
     return [png, pdf]
 
 

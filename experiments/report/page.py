@@ -24,6 +24,7 @@ from experiments.summary import DatasetSummary, Summary
 from experiments.tables import wording
 from experiments.tables.model import Table
 from experiments.tables.placebo import placebo_of
+from experiments.whole_files import write_text
 
 NAME = "report.html"
 
@@ -153,8 +154,7 @@ def render_report(
         commands=_commands(tables),
     )
     path = results / NAME
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, text)
     return path
 
 

@@ -135,3 +135,47 @@ def test_matrices_that_do_not_fit_are_refused_before_they_are_allocated():
     with pytest.raises(NotRun, match="a plan would take 80 GB, more than 6 GB"):
         require_memory(80e9, "a plan")
     require_memory(5e9, "a plan")
+
+
+def prepare_late(deed, path):
+    """A case that fails in its second run, or as its result is described."""
+
+    def fail():
+        if deed == "die":
+            os._exit(9)
+        if deed == "hang":
+            time.sleep(60)
+        if deed == "memory":
+            raise MemoryError
+        return 1 / 0
+
+    def run():
+        with Path(path).open("a") as file:
+            file.write("x")
+        return fail() if deed != "describe" and Path(path).stat().st_size > 1 else None
+
+    return Prepared(run, lambda result: fail() if deed == "describe" else {})
+
+
+@pytest.mark.parametrize(
+    ("deed", "error"),
+    [
+        ("raise", "ZeroDivisionError: division by zero"),
+        ("die", "its process ended (exit code 9)"),
+        ("hang", "a run after the first takes more than 2 s"),
+        ("memory", "out of memory"),
+        ("describe", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_case_that_fails_after_its_first_run_costs_its_own_row_and_no_other(
+    tmp_path, deed, error
+):
+    cases = [
+        Case("x", prepare_late, {"deed": deed, "path": str(tmp_path / "runs")}, {"n": 7}),
+        Case("y", prepare_sleep, {"seconds": 0}, compared_to="x"),
+    ]
+    limits = Limits(repetitions=3, seconds=1000, run_seconds=0.2)
+    failed, done = Measurer(limits).measure(cases)
+    assert failed == {"case": "x", "n": 7, "threads": 1, "status": f"failed: {error}"}
+    assert (done["status"], done["repetitions"]) == ("done", 3)
+    assert "ratio" not in done

@@ -1,4 +1,9 @@
 import ast
+import os
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -190,3 +195,49 @@ def test_an_optional_library_that_is_not_installed_is_said_to_be_absent(monkeypa
 def test_a_module_from_elsewhere_is_refused():
     with pytest.raises(ValueError, match="not a module of this repository"):
         code_fingerprint(("numpy.linalg",))
+
+
+@pytest.mark.parametrize(
+    ("value", "disabled"),
+    [("1", True), (" 2 ", True), ("-1", True), ("0", False), ("", False), ("yes", False)],
+)
+def test_compiled_loops_that_are_switched_off_count_as_another_library(
+    monkeypatch, value, disabled
+):
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    compiled = library_versions(("krda.estimator",))
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", value)
+    found = library_versions(("krda.estimator",))
+    assert found == (compiled | {"numba": "disabled"} if disabled else compiled)
+    # Methods without compiled loops are not concerned.
+    assert "numba" not in library_versions(("baselines.subspace_alignment",))
+
+
+@pytest.mark.parametrize("value", ["1", "0", "", "yes", " 2 "])
+def test_compiled_loops_count_as_switched_off_exactly_where_numba_does_so(value):
+    pytest.importorskip("numba")
+    code = (
+        "import warnings; warnings.simplefilter('ignore'); import numba; "
+        "from experiments.fingerprint import library_versions; "
+        "off = library_versions(('krda.estimator',))['numba'] == 'disabled'; "
+        "print(off == bool(numba.config.DISABLE_JIT))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(fingerprint.__file__).parents[1],
+        env={**os.environ, "NUMBA_DISABLE_JIT": value},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True"]
+
+
+def test_numba_that_is_not_installed_is_absent_whether_or_not_it_is_switched_off(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+    def version(distribution):
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(fingerprint.importlib.metadata, "version", version)
+    assert library_versions(("krda.estimator",))["numba"] == "absent"

@@ -198,6 +198,37 @@ def test_status_names_what_is_wrong_and_what_is_interrupted(clean_run, tmp_path,
     assert f"foreign: {tmp_path}/records/moons/notes.txt" in out
 
 
+CHECK = ["--protocol", "smoke", "--table", "moons", "--results"]
+
+
+def test_records_of_this_code_pass_the_check_though_others_are_missing(clean_run, capsys):
+    assert reproduce.main([*CHECK, str(clean_run), "--check"]) == 0
+    assert reproduce.main([*CHECK, str(clean_run), "--status"]) == 0
+    assert "Stale" not in capsys.readouterr().out
+
+
+def test_a_stale_record_fails_the_check_and_is_what_status_says_last(clean_run, tmp_path, capsys):
+    shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
+    store = RecordStore(tmp_path / "records")
+    old = store.read(next((tmp_path / "records/moons/50").glob("sa-*.json")))
+    store.write(replace(old, identity="ab" * 32))
+    assert reproduce.main([*CHECK, str(tmp_path), "--status"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "Stale: 1 of the cells above; what is rendered of them is not of this code."
+    assert reproduce.main([*CHECK, str(tmp_path), "--check"]) == 1
+    out = capsys.readouterr().out
+    assert "stale: moons/50 sa" in out
+    assert out.splitlines()[-1] == last
+
+
+def test_a_damaged_record_fails_the_check(clean_run, tmp_path, capsys):
+    shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
+    path = next((tmp_path / "records/moons/50").glob("sa-*.json"))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert reproduce.main([*CHECK, str(tmp_path), "--check"]) == 1
+    assert f"damaged: {path}" in capsys.readouterr().out
+
+
 def test_status_loads_no_numerical_library_once_it_was_asked_before(tmp_path, clean_run):
     code = (
         "import sys; from experiments import reproduce; "

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cell_factory import make_cell, n_fits, odd_cell, without_times
 
+from experiments import runner
 from experiments.cell_claims import Claims
 from experiments.cells import cell_state, run_cell
 from experiments.estimates import Estimates
@@ -102,6 +103,50 @@ def test_leaving_a_run_keeps_the_repetitions_that_are_done(tmp_path, store):
     assert no_claims(store)
     finish([cell], store)
     assert statuses(cell, store) == ["done"] * 3
+
+
+def reported(event, repetition):
+    return isinstance(event.result, Outcome) and event.result.repetition == repetition
+
+
+def test_leaving_a_run_keeps_the_last_repetition_of_a_cell_as_any_other(
+    tmp_path, store, monkeypatch
+):
+    # Those before it are written as they end, so that it alone is at stake.
+    monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
+    cell = odd_cell(tmp_path, "10", ("ok",))
+    with contextlib.closing(make_run([cell], store).go()) as events:
+        for event in events:
+            if reported(event, 2):
+                break
+    assert statuses(cell, store) == ["done"] * 3
+    assert no_claims(store)
+
+
+def test_an_interrupt_amid_the_last_writing_of_a_cell_loses_no_repetition(
+    tmp_path, store, monkeypatch
+):
+    monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
+    cell = odd_cell(tmp_path, "10", ("ok",))
+    fsync, last, interrupts = os.fsync, [], []
+
+    def interrupted(descriptor):
+        if last and not interrupts:
+            interrupts.append(descriptor)
+            raise KeyboardInterrupt
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+
+    def go():
+        for event in make_run([cell], store).go():
+            last.extend([event] * reported(event, 2))
+
+    with pytest.raises(KeyboardInterrupt):
+        go()
+    assert interrupts
+    assert statuses(cell, store) == ["done"] * 3
+    assert no_claims(store)
 
 
 SCRIPT = """

@@ -1,12 +1,17 @@
 """Repetitions that are trained as one program, as KRDA's are."""
 
+from dataclasses import replace
+
 import pytest
 from cell_factory import n_fits, odd_cell, without_times
 
+from experiments import reproduce, runner
 from experiments.cells import run_cell, run_repetitions
 from experiments.estimates import Estimates
+from experiments.plan import load_table
 from experiments.records import RecordStore
 from experiments.runner import Run
+from experiments.workers import Event
 from krda import KRDA
 
 
@@ -71,6 +76,54 @@ def test_an_error_of_the_whole_lets_each_repetition_run_alone(tmp_path, monkeypa
     real = run_cell(cell_of(tmp_path))
     monkeypatch.setattr(KRDA, "_fit_together", classmethod(fail))
     assert run_cell(cell_of(tmp_path)).accuracies == real.accuracies
+
+
+def break_training_together(monkeypatch):
+    def broken(cls, methods, domains):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(broken))
+
+
+def test_the_record_says_why_its_repetitions_ran_alone(tmp_path, monkeypatch):
+    together = run_cell(cell_of(tmp_path))
+    assert not any("together_error" in where for where in together.environments)
+    break_training_together(monkeypatch)
+    alone = run_cell(cell_of(tmp_path))
+    for where in alone.environments:
+        assert where["together_error"].startswith("ZeroDivisionError: a bug")
+
+
+def test_a_run_says_which_cells_ran_alone_and_why(tmp_path, monkeypatch, capsys):
+    def in_this_process(function, jobs, **options):
+        # Workers of their own would not see the method that is broken here.
+        for job in filter(None, jobs):
+            yield Event("started", job)
+            reports = []
+            function(job, reports.append)
+            yield from (Event("progress", job, report) for report in reports)
+            yield Event("done", job)
+
+    def small_table(name, overrides):
+        return replace(load_table(name, overrides), tasks=("10", "20"), paper=("krda",), ours=())
+
+    monkeypatch.setattr(runner, "run_jobs", in_this_process)
+    monkeypatch.setattr(reproduce, "load_table", small_table)
+    monkeypatch.setattr(reproduce, "render", lambda *arguments: 0)
+    options = ["--protocol", "smoke", "--table", "moons", "--method", "krda", "--results"]
+    assert reproduce.main([*options, str(tmp_path / "together")]) == 0
+    assert "one after another" not in capsys.readouterr().out
+    break_training_together(monkeypatch)
+    assert reproduce.main([*options, str(tmp_path / "alone")]) == 0
+    out = capsys.readouterr().out
+    assert "Repetitions ran one after another, for training them together failed:" in out
+    for task in ("10", "20"):
+        assert f"  moons/{task} krda: ZeroDivisionError: a bug" in out
+    contents = [
+        [without_times(r) for r in RecordStore(tmp_path / name / "records").scan()]
+        for name in ("together", "alone")
+    ]
+    assert contents[0] == contents[1]
 
 
 def test_a_program_that_dies_lets_each_repetition_run_alone(tmp_path):

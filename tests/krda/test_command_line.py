@@ -241,6 +241,52 @@ def test_numbers_and_truth_values_are_read_as_they_are(files):
     assert list(tables.Xs.columns) == list(tables.Xt.columns) == ["x", "y", "flag"]
 
 
+@pytest.mark.parametrize("name", ["NA", "None", "null", "nan", "N/A", "NaN", "<NA>", "n/a"])
+def test_a_class_may_be_named_as_files_elsewhere_mark_what_is_missing(files, name):
+    change("source.csv", lambda t: t.assign(moon=t.moon.replace("upper", name)))
+    assert run("--no-assess", "--classifier", "logistic") == 0
+    text = pd.read_csv("predictions.csv", keep_default_na=False)
+    assert set(text["prediction"]) == {"lower", name}
+    assert {"probability_lower", f"probability_{name}"} < set(text.columns)
+
+
+def test_labels_are_the_text_of_the_file_unless_all_are_numbers(files):
+    def read(*labels):
+        values = [labels[k % len(labels)] for k in range(80)]
+        change("source.csv", lambda t: t.assign(moon=values))
+        ys = read_tables(files / "source.csv", files / "target.csv", "moon").ys
+        assert len(ys) == 80
+        return ys.dtype.kind, ys[: len(labels)].tolist()
+
+    assert read("1", "2") == ("i", [1, 2])
+    assert read("0.5", "-2") == ("f", [0.5, -2])
+    assert read("1", "b") == ("O", ["1", "b"])
+    assert read("inf", "1") == ("O", ["inf", "1"])
+    assert read("true", "false") == ("O", ["true", "false"])
+    assert read(" a", "b, c") == ("O", [" a", "b, c"])
+
+
+def test_only_an_empty_label_is_a_missing_one(files, capsys, monkeypatch):
+    for values in (["upper", "NA", ""], ["1", "2", ""]):
+        change("source.csv", lambda t, v=values: t.assign(moon=(v * 27)[:80]))
+        message = refused(capsys, monkeypatch)
+        assert "lacks the label in 26 rows (first: row 2, from 0)" in message
+
+
+def test_a_mark_for_missing_values_among_numbers_is_no_class(files, capsys, monkeypatch):
+    change("source.csv", lambda t: t.assign(moon=(["1", "2", "NA"] * 27)[:80]))
+    message = refused(capsys, monkeypatch)
+    assert "has numbers for labels but 'NA' in 26 rows (first: row 2, from 0)" in message
+
+
+def test_an_output_that_is_a_folder_is_refused_before_the_fit(files, capsys, monkeypatch):
+    (files / "folder").mkdir()
+    for name in (".", "folder"):
+        for options in ([], ["--force"]):
+            message = refused(capsys, monkeypatch, "--output", name, *options)
+            assert f"--output names a folder: {name}" in message
+
+
 def test_the_command_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "krda", "--help"], capture_output=True, text=True, check=True

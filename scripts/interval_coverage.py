@@ -7,13 +7,15 @@
 *Source only* on moons, for it takes milliseconds: many draws of source, target and test rows, each
 with the protocol's five 90 % subsamples and its t interval. Printed are the standard deviations
 within and between draws, the share of draws whose interval holds the mean over all draws, and the
-same share for intervals over five *independent* draws, which is what Student's formula is for.
-Nothing is stored.
+same share for intervals over five *independent* draws, which is what Student's formula is for. All
+this for the positions of the tables' moons, which are the same in each draw, and for positions and
+labels at random (``dataset=moons_random``). Nothing is stored.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 
@@ -29,15 +31,19 @@ from sklearn.svm import SVC
 
 from experiments.datasets.base import unlock
 from experiments.datasets.moons import Moons
+from experiments.datasets.moons_random import MoonsRandom
 from experiments.protocol import Protocol, draw_repetition
 from experiments.statistics import mean_and_interval
 
+DATA = {"lattice": Moons, "random": MoonsRandom}
 
-def accuracies(angle: float, n_draws: int) -> NDArray[np.float64]:
+
+def accuracies(positions: str, angle: float, n_draws: int) -> NDArray[np.float64]:
     """Accuracy of Source only on many draws of the data.
 
     Parameters
     ----------
+    positions : {"lattice", "random"}
     angle : float
         Degrees.
     n_draws : int
@@ -50,7 +56,7 @@ def accuracies(angle: float, n_draws: int) -> NDArray[np.float64]:
     protocol = Protocol()
     rows = []
     for draw in range(n_draws):
-        task = Moons(draw=draw).task(f"{angle:g}")
+        task = DATA[positions](draw=draw).task(f"{angle:g}")
         row = []
         for number in range(protocol.n_repetitions):
             drawn = draw_repetition(task, number, protocol)
@@ -80,20 +86,21 @@ def main() -> None:
     """Run the simulation and print what it gives."""
     parser = argparse.ArgumentParser(description="Coverage of the t interval over subsamples.")
     parser.add_argument("--angle", type=float, nargs="+", default=[40.0])
+    parser.add_argument("--positions", nargs="+", choices=list(DATA), default=list(DATA))
     parser.add_argument("--draws", type=int, default=300)
     options = parser.parse_args()
     if options.draws < 10:
         parser.error(f"--draws must be at least 10, got {options.draws}")
-    print("angle   mean  sd within  sd between  coverage: subsamples  independent")
-    for angle in options.angle:
-        values = accuracies(angle, options.draws)
+    print("angle  positions   mean  sd within  sd between  coverage: subsamples  independent")
+    for angle, positions in itertools.product(options.angle, options.positions):
+        values = accuracies(positions, angle, options.draws)
         truth = float(values.mean())
         within = float(np.sqrt(values.var(axis=1, ddof=1).mean()))
         between = float(values.mean(axis=1).std(ddof=1))
         # One repetition of each of five draws: nothing is shared.
         first = values[: len(values) // 5 * 5, 0].reshape(-1, 5)
         print(
-            f"{angle:5g}  {truth:5.1f}  {within:9.2f}  {between:10.2f}"
+            f"{angle:5g}  {positions:>9}  {truth:5.1f}  {within:9.2f}  {between:10.2f}"
             f"  {100 * coverage(values, truth):20.0f}%  {100 * coverage(first, truth):10.0f}%"
         )
 

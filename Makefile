@@ -14,7 +14,7 @@ REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 	$(if $(METHOD),--method $(METHOD)) $(if $(JOBS),--jobs $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce-tables results tables status bench bench-setup smoke test unit lint format clean
+.PHONY: help setup reproduce-tables results tables status draws bench bench-setup smoke test unit lint format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ tables: setup ## Render tables and figures from the committed records; runs noth
 
 status: setup ## Show which cells are done, stale, failed or missing; runs nothing
 	$(REPRODUCE) --status --results $(or $(RESULTS),results)
+
+draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
+	$(PY) scripts/tabulate_draws.py
+	$(PY) -m experiments.readme
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
 	$(PY) -m benchmarks $(if $(QUICK),--quick)

@@ -370,13 +370,12 @@ def survival(found: Draws) -> str:
         if anomaly.suspect and all(anomaly.concerns("moons", task, name) for task in found.tasks)
     }
     parts = [_rank_table(found, order, printed, suspect), _best_table(found, methods)]
-    for chosen, words in (
-        (order, "all these methods"),
-        ([name for name in order if name not in suspect], "those without a star"),
-    ):
-        for positions in found.positions:
-            parts.append(_pairs(found, positions, chosen, words))
-    return "\n\n".join(parts)
+    sound = [name for name in order if name not in suspect]
+    lines = []
+    for positions in found.positions:
+        for chosen, words in ((order, "all these methods"), (sound, "without those with a star")):
+            lines.append(_pairs(found, positions, chosen, words, listed=chosen is sound))
+    return "\n\n".join([*parts, "\n".join(lines)])
 
 
 def _rank_table(
@@ -416,7 +415,7 @@ def _best_table(found: Draws, methods: list[str]) -> str:
     return table(lines)
 
 
-def _pairs(found: Draws, positions: str, order: list[str], words: str) -> str:
+def _pairs(found: Draws, positions: str, order: list[str], words: str, *, listed: bool) -> str:
     kept, turned, undecided = 0, [], 0
     for upper, lower in itertools.combinations(order, 2):
         means = [found.accuracies(positions, name)[:, -1] for name in (upper, lower)]
@@ -426,11 +425,10 @@ def _pairs(found: Draws, positions: str, order: list[str], words: str) -> str:
         if sign < 0:
             turned.append(f"{METHOD_LABELS[upper]} below {METHOD_LABELS[lower]}")
     n = kept + undecided + len(turned)
-    listed = f": {'; '.join(turned)}" if turned and len(turned) <= 8 else ""
+    names = f" ({'; '.join(turned)})" if turned and listed else ""
     return (
-        f"- {positions}, {words}: of the {n} pairs in the paper's order, {kept} keep it by the "
-        f"interval of their difference, {undecided} are undecided, {len(turned)} are "
-        f"reversed{listed}."
+        f"- {positions}, {words}: of the {n} pairs in the paper's order {kept} keep it, "
+        f"{undecided} are undecided, {len(turned)} reversed{names}."
     )
 
 

@@ -6,10 +6,11 @@
 
 *Source only* on moons, for it takes milliseconds: many draws of source, target and test rows, each
 with the protocol's five 90 % subsamples and its t interval. Printed are the standard deviations
-within and between draws, the share of draws whose interval holds the mean over all draws, and the
-same share for intervals over five *independent* draws, which is what Student's formula is for. All
-this for the positions of the tables' moons, which are the same in each draw, and for positions and
-labels at random (``dataset=moons_random``). Nothing is stored.
+within and between draws; those of a machine on all source rows where only the training rows, or
+only the test rows, are drawn anew; the share of draws whose interval holds the mean over all draws;
+and the same share for intervals over five *independent* draws, which is what Student's formula is
+for. All this for the positions of the tables' moons, which are the same in each draw, and for
+positions and labels at random (``dataset=moons_random``). Nothing is stored.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -66,6 +68,39 @@ def accuracies(positions: str, angle: float, n_draws: int) -> NDArray[np.float64
     return np.array(rows)
 
 
+def training_and_test_deviation(
+    positions: str, angle: float, n_draws: int, n_tests: int = 20
+) -> tuple[float, float]:
+    """Standard deviation of Source only's accuracy over training rows, and over test rows.
+
+    Parameters
+    ----------
+    positions : {"lattice", "random"}
+    angle : float
+        Degrees.
+    n_draws : int
+        Machines, each trained on all source rows of a draw.
+    n_tests : int, default=20
+        Draws whose test rows all machines are scored on.
+
+    Returns
+    -------
+    training, test : float
+        Percentage points.
+    """
+    tests = [DATA[positions](draw=draw).task(f"{angle:g}") for draw in range(n_tests)]
+    X_test = np.concatenate([task.X_test for task in tests])
+    y_test = np.concatenate([unlock(task.y_test) for task in tests])
+    rows = []
+    for draw in range(n_draws):
+        task = DATA[positions](draw=draw).task(f"{angle:g}")
+        right = SVC().fit(task.Xs, task.ys).predict(X_test) == y_test
+        rows.append(100 * right.reshape(n_tests, -1).mean(axis=1))
+    scores = np.array(rows)
+    training = scores.mean(axis=1).std(ddof=1)
+    return float(training), float(np.sqrt(scores.var(axis=1, ddof=1).mean()))
+
+
 def coverage(groups: NDArray[np.float64], truth: float) -> float:
     """Share of rows whose t interval holds a value.
 
@@ -82,8 +117,40 @@ def coverage(groups: NDArray[np.float64], truth: float) -> float:
     return float(np.mean([interval.low <= truth <= interval.high for interval in found]))
 
 
+def report(angles: list[float], positions: list[str], n_draws: int) -> Iterator[str]:
+    """Run the simulation.
+
+    Parameters
+    ----------
+    angles : list of float
+        Degrees.
+    positions : list of {"lattice", "random"}
+    n_draws : int
+
+    Yields
+    ------
+    line : str
+        Of a table.
+    """
+    yield "                         sd      sd      of train  of test  coverage:"
+    yield "angle  positions  mean  within  between      rows     rows  subsamples  independent"
+    for angle, kind in itertools.product(angles, positions):
+        values = accuracies(kind, angle, n_draws)
+        truth = float(values.mean())
+        within = float(np.sqrt(values.var(axis=1, ddof=1).mean()))
+        between = float(values.mean(axis=1).std(ddof=1))
+        training, test = training_and_test_deviation(kind, angle, n_draws)
+        # One repetition of each of five draws: nothing is shared.
+        first = values[: len(values) // 5 * 5, 0].reshape(-1, 5)
+        yield (
+            f"{angle:5g}  {kind:>9}  {truth:4.1f}  {within:6.2f}  {between:7.2f}"
+            f"  {training:8.2f}  {test:7.2f}"
+            f"  {100 * coverage(values, truth):9.0f}%  {100 * coverage(first, truth):10.0f}%"
+        )
+
+
 def main() -> None:
-    """Run the simulation and print what it gives."""
+    """Print what the simulation gives."""
     parser = argparse.ArgumentParser(description="Coverage of the t interval over subsamples.")
     parser.add_argument("--angle", type=float, nargs="+", default=[40.0])
     parser.add_argument("--positions", nargs="+", choices=list(DATA), default=list(DATA))
@@ -91,18 +158,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.draws < 10:
         parser.error(f"--draws must be at least 10, got {options.draws}")
-    print("angle  positions   mean  sd within  sd between  coverage: subsamples  independent")
-    for angle, positions in itertools.product(options.angle, options.positions):
-        values = accuracies(positions, angle, options.draws)
-        truth = float(values.mean())
-        within = float(np.sqrt(values.var(axis=1, ddof=1).mean()))
-        between = float(values.mean(axis=1).std(ddof=1))
-        # One repetition of each of five draws: nothing is shared.
-        first = values[: len(values) // 5 * 5, 0].reshape(-1, 5)
-        print(
-            f"{angle:5g}  {positions:>9}  {truth:5.1f}  {within:9.2f}  {between:10.2f}"
-            f"  {100 * coverage(values, truth):20.0f}%  {100 * coverage(first, truth):10.0f}%"
-        )
+    for line in report(options.angle, options.positions, options.draws):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

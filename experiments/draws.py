@@ -1,8 +1,8 @@
 """What the methods of a table give over several draws of moons.
 
 Made from the accuracies in ``results/draws/moons.csv``, which ``scripts/tabulate_draws.py``
-measures. Every number here is over draws that share no row, no subsample and no seed, which is
-what Student's interval asks for.
+measures. Every number here is over draws that share no random number, which is what Student's
+interval asks for.
 """
 
 from __future__ import annotations
@@ -286,15 +286,17 @@ def page(found: Draws) -> str:
         "Made by `python scripts/tabulate_draws.py` from the accuracies in [moons.csv](moons.csv); "
         "all numbers below are in [summary.csv](summary.csv). "
         f"{' or '.join(map(str, sorted(counts)))} draws of each kind, one fit a draw: draw k is "
-        "measured by repetition k of the protocol, so that draws share no row, no subsample and no "
-        "seed. What this shows: docs/statistics.md.",
+        "measured by repetition k of the protocol, so that draws share no random number, "
+        "subsamples and methods' seeds included. What this shows: docs/statistics.md.",
         "- Each cell: mean over draws ± half-width of Student's 95 % interval (standard deviation "
         "between draws), percent. The mean over angles is taken within each draw, for the angles "
         "of a draw share its rows.\n"
         "- KRDA minus: the same for the differences within draws. The last column counts the draws "
         "in which KRDA's mean over angles is above, equal, below. No interval is widened for the "
         "number of comparisons.\n"
-        "- An interval of width 0 says that all draws gave the same, not that there is no error.\n"
+        "- An interval of width 0 says that all draws gave the same, not that there is no error; "
+        "one that reaches above 100 stands for a few draws far below the others, which ten values "
+        "do not bear out.\n"
         "- (k/n): the other fits of these draws were lost; what is shown is over those that were "
         "not, which may favour the method.",
     ]

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from experiments.datasets.base import unlock
+from experiments.datasets.base import Task, unlock
 from experiments.datasets.moons import Moons
 from experiments.datasets.moons_random import MoonsRandom
 from experiments.protocol import Protocol, draw_repetition
@@ -69,7 +69,7 @@ def accuracies(positions: str, angle: float, n_draws: int) -> NDArray[np.float64
 
 
 def training_and_test_deviation(
-    positions: str, angle: float, n_draws: int, n_tests: int = 20
+    positions: str, angle: float, n_draws: int, n_fixed: int = 20
 ) -> tuple[float, float]:
     """Standard deviation of Source only's accuracy over training rows, and over test rows.
 
@@ -79,26 +79,29 @@ def training_and_test_deviation(
     angle : float
         Degrees.
     n_draws : int
-        Machines, each trained on all source rows of a draw.
-    n_tests : int, default=20
-        Draws whose test rows all machines are scored on.
+        Draws of the rows that vary. Machines are trained on all source rows of a draw.
+    n_fixed : int, default=20
+        Draws of the rows that stay: accuracies are over the test rows of all of them, variances
+        over test rows the mean over machines.
 
     Returns
     -------
     training, test : float
         Percentage points.
     """
-    tests = [DATA[positions](draw=draw).task(f"{angle:g}") for draw in range(n_tests)]
-    X_test = np.concatenate([task.X_test for task in tests])
-    y_test = np.concatenate([unlock(task.y_test) for task in tests])
-    rows = []
-    for draw in range(n_draws):
-        task = DATA[positions](draw=draw).task(f"{angle:g}")
-        right = SVC().fit(task.Xs, task.ys).predict(X_test) == y_test
-        rows.append(100 * right.reshape(n_tests, -1).mean(axis=1))
-    scores = np.array(rows)
-    training = scores.mean(axis=1).std(ddof=1)
-    return float(training), float(np.sqrt(scores.var(axis=1, ddof=1).mean()))
+    tasks = [DATA[positions](draw=draw).task(f"{angle:g}") for draw in range(n_draws)]
+    machines = [SVC().fit(task.Xs, task.ys) for task in tasks]
+
+    def scores(some: list[SVC], rows: list[Task]) -> NDArray[np.float64]:
+        X = np.concatenate([task.X_test for task in rows])
+        y = np.concatenate([unlock(task.y_test) for task in rows])
+        right = [(machine.predict(X) == y).reshape(len(rows), -1) for machine in some]
+        found: NDArray[np.float64] = 100 * np.mean(right, axis=2)
+        return found
+
+    training = scores(machines, tasks[:n_fixed]).mean(axis=1).std(ddof=1)
+    test = np.sqrt(scores(machines[:n_fixed], tasks).var(axis=1, ddof=1).mean())
+    return float(training), float(test)
 
 
 def coverage(groups: NDArray[np.float64], truth: float) -> float:

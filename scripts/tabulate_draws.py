@@ -10,11 +10,11 @@ to ``results/draws/README.md``. The command after it, ``python -m experiments.re
 numbers over into docs/statistics.md. ``--render`` writes the page from the accuracies that are
 there.
 
-Draw k is measured by repetition k of the protocol alone, so that nothing is shared between draws:
-rows, 90 % subsamples and the methods' own seeds are others. What is finished is kept in a file
-below ``outputs``, by the identity of each cell: a run that was ended goes on where it was, and one
-with other code starts anew. Remove that file to compute everything again; the results hold no times
-and are the same bytes.
+Draw k is measured by repetition k of the protocol alone, so that no random number is shared between
+draws: rows, 90 % subsamples and the methods' own seeds are others. What is finished is kept in a
+file below ``outputs``, by the identity of each cell: a run that was ended goes on where it was, and
+one with other code starts anew. Remove that file to compute everything again; the results hold no
+times and are the same bytes.
 """
 
 from __future__ import annotations

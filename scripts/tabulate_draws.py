@@ -5,10 +5,10 @@
     python scripts/tabulate_draws.py
 
 runs all methods of the table of moons on draws 0 to 9 of the usual moons and of those with random
-positions, writes their accuracies to ``results/draws/moons.csv``, and what can be told from them
-to ``results/draws/README.md``. The command after it, ``python -m experiments.readme``, takes the
-numbers over into docs/statistics.md. ``--render`` writes the page from the accuracies that are
-there.
+positions, writes their accuracies to ``results/draws/moons.csv``, and what can be told from them to
+``summary.csv`` and ``README.md`` beside it. ``python -m experiments.readme`` takes the numbers over
+into docs/statistics.md; ``make draws`` does both. ``--render`` writes the page from the accuracies
+that are there.
 
 Draw k is measured by repetition k of the protocol alone, so that no random number is shared between
 draws: rows, 90 % subsamples and the methods' own seeds are others. What is finished is kept in a
@@ -85,16 +85,21 @@ class Progress:
         return self._found[key]
 
 
-def main() -> None:
-    """Run the command."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : list of str or None
+        None takes those of the command line.
+    """
     plan = load_table("moons")
     parser = argparse.ArgumentParser(description="Measure methods on several draws of moons.")
     parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--methods", nargs="+", choices=plan.methods, default=plan.methods)
     parser.add_argument("--output", type=Path, default=_ROOT / "results/draws", metavar="FOLDER")
     parser.add_argument("--progress", type=Path, default=_ROOT / "outputs/draws-moons.jsonl")
     parser.add_argument("--render", action="store_true", help="write the page only")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.draws < 2:
         parser.error(f"--draws must be at least 2, got {options.draws}")
     path = options.output / "moons.csv"
@@ -104,7 +109,7 @@ def main() -> None:
         for positions, dataset in POSITIONS.items():
             for draw in range(options.draws):
                 overrides = (f"dataset.data.draw={draw}",)
-                for cell in cells_of(dataset, plan.tasks, options.methods, overrides):
+                for cell in cells_of(dataset, plan.tasks, plan.methods, overrides):
                     key = positions, draw, cell.method, cell.task
                     results[key] = progress.result(cell, draw)
                 print(f"{positions} positions, draw {draw}: done", flush=True)

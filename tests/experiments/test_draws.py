@@ -14,7 +14,7 @@ from experiments.draws import Draws, page, spread, summary_csv, survival
 from experiments.plan import load_table
 from experiments.records import RecordStore
 from experiments.render import stored
-from scripts.tabulate_draws import Progress
+from scripts.tabulate_draws import Progress, main
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 COMMITTED = Draws.read(RESULTS / "draws" / "moons.csv")
@@ -177,6 +177,32 @@ def test_finished_fits_are_kept_and_a_cut_line_counts_as_not_written(tmp_path, m
     assert again.result(Counted("b"), 0) == "75"
     assert fits[2:] == [("b", 0)]
     assert len(path.read_text().splitlines()) == 3
+
+
+def test_the_command_measures_each_draw_by_its_own_repetition_and_nothing_twice(
+    tmp_path, monkeypatch
+):
+    fits = []
+
+    def fit(cell, repetitions):
+        (repetition,) = repetitions
+        fits.append((cell.dataset, cell.config["dataset"]["data"]["draw"], repetition, cell.label))
+        lost = cell.method == "dan" and cell.task == "40"
+        outcome = {"accuracy": None if lost else 0.5, "status": "failed", "error": "odd"}
+        return [type("Outcome", (), outcome)]
+
+    monkeypatch.setattr("scripts.tabulate_draws.run_repetitions", fit)
+    options = ["--draws", "2", "--output", str(tmp_path), "--progress", str(tmp_path / "progress")]
+    main(options)
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(written) == ["README.md", "moons.csv", "progress", "summary.csv"]
+    assert len(fits) == len(set(fits)) == 2 * 2 * 19 * 9
+    assert all(draw == repetition for _, draw, repetition, _ in fits)
+    assert written["moons.csv"].decode().count("failed") == 4
+    main(options)
+    main([*options, "--render"])
+    assert len(fits) == 2 * 2 * 19 * 9
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == written
 
 
 def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():

@@ -14,7 +14,7 @@ REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 	$(if $(METHOD),--method $(METHOD)) $(if $(JOBS),--jobs $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce-tables results tables status check-results bench bench-setup smoke test unit lint format clean
+.PHONY: help setup reproduce-tables results tables status check-results draws bench bench-setup smoke test unit lint format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ status: setup ## Show which cells are done, stale, failed or missing; runs nothi
 
 check-results: setup ## Fail if a committed record is not of the code, data and libraries that are here
 	$(REPRODUCE) --check --results $(or $(RESULTS),results)
+
+draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
+	$(PY) scripts/tabulate_draws.py
+	$(PY) -m experiments.readme
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
 	$(PY) -m benchmarks $(if $(QUICK),--quick)

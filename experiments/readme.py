@@ -5,7 +5,8 @@
     python -m experiments.readme
 
 writes the sections between marks anew: the table of results in README.md, from
-results/tables/*.csv, and where the time went in docs/performance.md, from results/records.
+results/tables/*.csv, where the time went in docs/performance.md, from results/records, and what
+several draws of moons show in docs/statistics.md, from results/draws/moons.csv.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import csv
 import math
 from pathlib import Path
 
+from experiments.draws import Draws, survival
 from experiments.grid_times import time_table
 from experiments.markdown import between, table
 from experiments.plan import METHOD_LABELS
@@ -104,6 +106,7 @@ def contents(root: Path) -> dict[Path, str]:
     return {
         root / "README.md": summary(results / "tables"),
         root / "docs" / "performance.md": time_table(RecordStore(results / "records").scan()),
+        root / "docs" / "statistics.md": survival(Draws.read(results / "draws" / "moons.csv")),
     }
 
 

@@ -6,7 +6,8 @@
     python scripts/vary_data.py amazon dataset.data.path=null,one.npz,two.npz --methods krda
 
 Prints, for each method, the accuracy on every task for each value, and mean and standard deviation
-over the values. Nothing is stored.
+over the values. Each value is run with the same repetitions, so that subsamples and methods' seeds
+are the same; ``scripts/tabulate_draws.py`` changes these too. Nothing is stored.
 """
 
 from __future__ import annotations

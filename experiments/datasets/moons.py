@@ -32,8 +32,14 @@ def rotate(X: NDArray[np.float64], degrees: float) -> NDArray[np.float64]:
 class Moons:
     """Inter-twinning moons: source as drawn, target rotated by an angle.
 
-    The rows are drawn independently for source, target and test, from seeds that do not depend
-    on the angle: two tasks differ by the rotation alone.
+    The seeds of source, target and test do not depend on the angle: two tasks differ by the
+    rotation alone.
+
+    The rows are *not* independent draws from a distribution. ``sklearn.datasets.make_moons`` puts
+    n / 2 points on each half-circle at ``np.linspace(0, pi, n // 2)`` and draws nothing but their
+    noise and their order: without noise, source and target hold the very same positions, and the
+    classes are equally frequent in every draw. Draws therefore differ by less than draws of
+    independent rows would; :class:`~experiments.datasets.moons_random.MoonsRandom` has those.
 
     Parameters
     ----------
@@ -44,7 +50,7 @@ class Moons:
     noise : float, default=0.05
         Standard deviation of the Gaussian noise; the paper does not state it.
     draw : int, default=0
-        Number of the data draw; another number gives other rows.
+        Number of the data draw; another number gives other noise and another order of the rows.
     """
 
     name = "moons"

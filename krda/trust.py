@@ -7,8 +7,8 @@ of methods that need no density? Where an answer speaks against the result, it s
 to do.
 
 The first two are asked of rows that a fit has not seen, since a fit to rows looks better on these
-than it is: both tables are halved at random, KRDA is fitted to one half and judged by the other,
-and the other way round, several times over.
+than it is: both tables are split into thirds at random, and KRDA is fitted without one of them
+and judged by it, in turn; several times over.
 
 Nothing here shows that a result is right: whether the classes end up where they belong cannot be
 seen in unlabelled rows.
@@ -35,7 +35,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from krda.adaptation import Domains, FloatArray, fit_together, seed_from
 from krda.assessment import (
-    MIN_HALF,
+    MIN_ROWS,
+    N_PARTS,
     Assessment,
     ColumnGap,
     DensityCheck,
@@ -55,14 +56,14 @@ from krda.training import hold_out
 #: A distance counts as noise up to what it stays below in this share of cases without a difference.
 NOISE_QUANTILE = 0.95
 
-#: Rows of each table that fits on halves are judged by at most, drawn at random: the time of energy
-#: distances grows with the square.
+#: Rows of each table that fits are judged by at most, drawn at random: the time of energy distances
+#: grows with the square.
 MAX_JUDGED_ROWS = 2000
 
-# Random halvings of the target that NOISE_QUANTILE is taken of.
-_N_HALVINGS = 400
-# Numbers in both tables up to which the fits of all splits are made together. Beyond, the halves of
-# one split are held at a time: as much as the tables.
+# Random draws of the target's rows that NOISE_QUANTILE is taken of.
+_N_DRAWS = 400
+# Numbers in both tables up to which the fits of all splits are made together. Beyond, the parts for
+# one split are held at a time: twice as much as the tables.
 _TOGETHER = 2**22
 # Columns that are named in a report.
 _N_COLUMNS = 3
@@ -91,7 +92,7 @@ def assess(
     Xt : array-like of shape (n_target, d)
     n_refits : int, default=3
         Refits with other seeds, as many with other column orders (fewer where there are fewer
-        orders), and as many random splits of both tables, with a fit on each half. What takes the
+        orders), and as many random splits of both tables, with three fits each. What takes the
         time: each fit costs up to as much as the model's own. 0 leaves them out, and with them
         what is said of the densities and the transport.
     random_state : int, RandomState or None, default=0
@@ -126,14 +127,14 @@ def assess(
         _require_rows_of_the_fit(model, source, target)
     rng = np.random.default_rng(seed_from(random_state))
     # Drawn first, so that one part of the answer does not depend on how much of another is asked.
-    order_rng, half_rng, seed_rng = rng.spawn(3)
+    order_rng, split_rng, seed_rng = rng.spawn(3)
     with _silence():
         # As an array whatever the model's set_output: its columns may have no names.
         carried = model._transport(source)
         predicted = model.predict(target)
         seeds = _check_seeds(model, data, predicted, n_refits, seed_rng)
         orders = _check_orders(model, data, predicted, n_refits, order_rng)
-        densities, transport = _check_halves(model, source, target, n_refits, half_rng)
+        densities, transport = _check_left_out(model, source, target, n_refits, split_rng)
         source_only, standardized = _agreements(model, data, predicted)
     far_rows = describe_far_rows(carried, model.target_range_, model.column_order_, training=True)
     sentences = [
@@ -187,7 +188,7 @@ def _by_domain(source: FloatArray, target: FloatArray) -> tuple[tuple[Domain, Fl
 
 
 @dataclass(frozen=True)
-class _Half:
+class _Part:
     """Numbers of the rows of one table that a fit sees, and of those that it is judged by."""
 
     fitted: NDArray[np.intp]
@@ -234,52 +235,48 @@ class _Judgement:
     gaps: FloatArray
 
 
-def _check_halves(
+def _check_left_out(
     model: KRDA,
     source: FloatArray,
     target: FloatArray,
     n_splits: int,
     rng: np.random.Generator,
 ) -> tuple[tuple[DensityCheck, DensityCheck], TransportCheck]:
-    """Judge fits to halves of both tables by the other halves."""
+    """Judge fits by the parts of both tables that they did not see."""
     if n_splits == 0:
         return _nothing_compared("no refits")
-    if min(len(source), len(target)) < 2 * MIN_HALF:
+    if min(len(source), len(target)) < MIN_ROWS:
         return _nothing_compared("too few rows")
     source_rng, target_rng, seed_rng, noise_rng = rng.spawn(4)
-    splits = list(
-        zip(
-            _halve(len(source), n_splits, source_rng),
-            _halve(len(target), n_splits, target_rng),
-            strict=True,
-        )
-    )
-    seeds = seed_rng.choice(2**31 - 1, size=(n_splits, 2), replace=False).tolist()
+    parts = [
+        list(_split(len(X), n_splits, r)) for X, r in ((source, source_rng), (target, target_rng))
+    ]
+    splits = [list(zip(*split, strict=True)) for split in zip(*parts, strict=True)]
+    seeds = seed_rng.choice(2**31 - 1, size=(n_splits, N_PARTS), replace=False).tolist()
     unit = unit_scale(target)
     size = n_splits if source.size + target.size <= _TOGETHER else 1
-    pairs: list[tuple[_Judgement, ...]] = []
+    judged: list[list[_Judgement]] = []
     failures: list[str] = []
     for start in range(0, n_splits, size):
         some = slice(start, start + size)
-        found = _judge_splits(model, source, target, splits[some], seeds[some], unit)
-        for pair in found:
-            failures += [outcome for outcome in pair if isinstance(outcome, str)]
-            judged = tuple(outcome for outcome in pair if not isinstance(outcome, str))
-            if len(judged) == 2:
-                pairs.append(judged)
-    if not pairs:
+        for split in _judge_splits(model, source, target, splits[some], seeds[some], unit):
+            failures += [outcome for outcome in split if isinstance(outcome, str)]
+            good = [outcome for outcome in split if not isinstance(outcome, str)]
+            if len(good) == len(split):
+                judged.append(good)
+    if not judged:
         return _nothing_compared("failed fits", failures)
-    densities = tuple(
-        _summarize_density(d, len(X), [j.likelihoods[i] for p in pairs for j in p])
-        for i, (d, X) in enumerate(_by_domain(source, target))
+    fits = [judgement for split in judged for judgement in split]
+    of_source, of_target = (
+        _summarize_density(domain, len(X), [fit.likelihoods[i] for fit in fits])
+        for i, (domain, X) in enumerate(_by_domain(source, target))
     )
-    # The sizes of the halves, and as many splits as counted.
-    n, m = (len(half[0].judged) for half in splits[0])
     used = model.column_order_  # the others are constants
-    chosen = np.sort(np.concatenate([half.judged for half in splits[0][1]]))
-    noise = _energy_noise((target / unit)[chosen][:, used], n, m, len(pairs), noise_rng)
-    transport = _summarize_transport(model, pairs, noise, n, m, failures)
-    return (densities[0], densities[1]), transport
+    chosen = np.sort(np.concatenate([part.judged for _, part in splits[0]]))
+    n, m = (len(part.judged) for part in splits[0][0])
+    noise = _energy_noise((target[chosen] / unit)[:, used], n, m, len(judged), noise_rng)
+    transport = _summarize_transport(model, judged, noise, n, m, failures)
+    return (of_source, of_target), transport
 
 
 def _nothing_compared(
@@ -295,51 +292,48 @@ def _nothing_compared(
     )
 
 
-def _halve(n: int, n_splits: int, rng: np.random.Generator) -> Iterator[tuple[_Half, _Half]]:
-    """Split the rows of a table at random, several times; of an odd number one is left out.
+def _split(n: int, n_splits: int, rng: np.random.Generator) -> Iterator[list[_Part]]:
+    """Split the rows of a table at random into equal parts, several times; a rest is left out.
 
-    The rows that fits are judged by are the same in all splits.
+    The rows that fits are judged by are the same in all splits, but for that rest.
     """
     order = rng.permutation(n)
     judged, others = order[:MAX_JUDGED_ROWS], order[MAX_JUDGED_ROWS:]
     for _ in range(n_splits):
-        first, second = _random_halves(judged, rng)
-        more = _random_halves(others, rng)
-        fitted = [
-            np.sort(np.concatenate(parts)) for parts in zip((first, second), more, strict=True)
+        own, more = _random_parts(judged, rng), _random_parts(others, rng)
+        parts = [np.concatenate(both) for both in zip(own, more, strict=True)]
+        yield [
+            _Part(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(own[k]))
+            for k in range(N_PARTS)
         ]
-        yield _Half(fitted[0], np.sort(second)), _Half(fitted[1], np.sort(first))
 
 
-def _random_halves(
-    rows: NDArray[np.intp], rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    mixed, half = rng.permutation(rows), len(rows) // 2
-    return mixed[:half], mixed[half : 2 * half]
+def _random_parts(rows: NDArray[np.intp], rng: np.random.Generator) -> list[NDArray[np.intp]]:
+    size = len(rows) // N_PARTS
+    return np.split(rng.permutation(rows)[: N_PARTS * size], N_PARTS)
 
 
 def _judge_splits(
     model: KRDA,
     source: FloatArray,
     target: FloatArray,
-    splits: Sequence[tuple[tuple[_Half, _Half], tuple[_Half, _Half]]],
+    splits: Sequence[Sequence[tuple[_Part, _Part]]],
     seeds: Sequence[Sequence[int]],
     unit: FloatArray,
-) -> list[list[_Judgement | str]]:
-    """Fit to both halves of every split, and judge; text where a fit failed."""
-    halves = [pair for split in splits for pair in zip(*split, strict=True)]
+) -> Iterator[list[_Judgement | str]]:
+    """Fit without each part of every split, and judge; text where a fit failed."""
+    parts = [part for split in splits for part in split]
     order = _whole_order(model, model.column_order_)
-    # No label takes part in a transport, and none is needed: half of them may hold one class only.
+    # No label takes part in a transport, and none is needed: a part may hold one class only.
     fits = [
         _variant(model, random_state=seed, column_order=order, classifier=DummyClassifier())
-        for pair in seeds
-        for seed in pair
+        for seed in np.ravel(seeds).tolist()
     ]
     domains = [
-        Domains(source[s.fitted], np.arange(len(s.fitted)) % 2, target[t.fitted]) for s, t in halves
+        Domains(source[s.fitted], np.arange(len(s.fitted)) % 2, target[t.fitted]) for s, t in parts
     ]
     outcomes: list[_Judgement | str] = []
-    for fit, (s, t), error in zip(fits, halves, fit_together(fits, domains), strict=True):
+    for fit, (s, t), error in zip(fits, parts, fit_together(fits, domains), strict=True):
         if error is not None:
             outcomes.append(_describe(error))
             continue
@@ -347,21 +341,22 @@ def _judge_splits(
             outcomes.append(_judge(fit, source, target, s, t, unit, model.column_order_))
         except ArithmeticError as failure:  # a row that is carried nowhere
             outcomes.append(_describe(failure))
-    return [outcomes[i : i + 2] for i in range(0, len(outcomes), 2)]
+    for i in range(0, len(outcomes), N_PARTS):
+        yield outcomes[i : i + N_PARTS]
 
 
 def _judge(
     fit: KRDA,
     source: FloatArray,
     target: FloatArray,
-    s: _Half,
-    t: _Half,
+    s: _Part,
+    t: _Part,
     unit: FloatArray,
     used: NDArray[np.intp],
 ) -> _Judgement:
     X_s, X_t = source[s.judged], target[t.judged]
     carried = fit._transport(X_s)
-    scalers = [StandardScaler().fit(X[h.fitted]) for X, h in ((source, s), (target, t))]
+    scalers = [StandardScaler().fit(X[p.fitted]) for X, p in ((source, s), (target, t))]
     standardized = scalers[1].inverse_transform(scalers[0].transform(X_s))
     goal = (X_t / unit)[:, used]
     before, after, standard = (
@@ -378,14 +373,14 @@ def _judge(
 
 
 def _energy_distance(X: FloatArray, Y: FloatArray) -> float:
-    """:func:`krda.diagnostics.energy_distance` in the given units: those of no half."""
+    """:func:`krda.diagnostics.energy_distance` in the units that rows come in."""
     within = [cdist(Z, Z).sum() / (len(Z) * (len(Z) - 1)) for Z in (X, Y)]
     return float(2 * cdist(X, Y).mean() - sum(within))
 
 
-def _likelihoods(fit: KRDA, domain: Domain, X: FloatArray, half: _Half) -> _Likelihoods:
+def _likelihoods(fit: KRDA, domain: Domain, X: FloatArray, part: _Part) -> _Likelihoods:
     columns = fit.column_maps_[domain]
-    fitted, rows = (X[numbers][:, fit.column_order_] for numbers in (half.fitted, half.judged))
+    fitted, rows = (X[numbers][:, fit.column_order_] for numbers in (part.fitted, part.judged))
     # Both densities are compared where KRDA's is fitted: columns at unit scale, atoms spread.
     Z = torch.from_numpy(columns.forward(rows, fit.seed_))
     gaussian = _gaussian(columns.forward(fitted, fit.seed_), fit.sigma_floor)
@@ -394,7 +389,7 @@ def _likelihoods(fit: KRDA, domain: Domain, X: FloatArray, half: _Half) -> _Like
         theirs = -gaussian.log_prob(Z).numpy()
     volume = float(columns.log_volume(rows).mean())
     return _Likelihoods(
-        half.judged, ours - theirs, float(ours.mean()) - volume, float(theirs.mean()) - volume
+        part.judged, ours - theirs, float(ours.mean()) - volume, float(theirs.mean()) - volume
     )
 
 
@@ -430,21 +425,17 @@ def _gaussian(Z: FloatArray, sigma_floor: float) -> LinearGaussianDensity:
 
 def _summarize_transport(
     model: KRDA,
-    pairs: Sequence[Sequence[_Judgement]],
+    judged: Sequence[Sequence[_Judgement]],
     noise: float,
     n: int,
     m: int,
     failures: Sequence[str],
 ) -> TransportCheck:
-    # before, after, standardized of shape (3, n_pairs, 2)
-    distances = np.array(
-        [
-            [[getattr(j, name) for j in pair] for pair in pairs]
-            for name in ("before", "after", "standardized")
-        ]
-    )
-    before, after, standardized = distances
-    gaps = np.mean([j.gaps for pair in pairs for j in pair], axis=0)
+    def distances(name: str) -> FloatArray:
+        return np.array([[getattr(fit, name) for fit in split] for split in judged])
+
+    before, after, standardized = map(distances, ("before", "after", "standardized"))
+    gaps = np.mean([fit.gaps for split in judged for fit in split], axis=0)
     worst = np.argsort(-gaps[1], kind="stable")[:_N_COLUMNS]
     names, used = _column_names(model), model.column_order_
     # Kolmogorov's limit, P(sup > c sqrt(1/n + 1/m)) < 2 exp(-2 c^2), for each of the columns.
@@ -465,16 +456,16 @@ def _summarize_transport(
 
 
 def _energy_noise(Y: FloatArray, n: int, m: int, n_splits: int, rng: np.random.Generator) -> float:
-    """What the mean energy distance of halves stays below without a difference.
+    """What the mean energy distance of the parts of two tables stays below without a difference.
 
     Parameters
     ----------
     Y : ndarray of shape (n_rows, d)
-        Target rows, in units that distances are computed in; eight at least.
+        Target rows, in units that distances are computed in; four for each part at least.
     n, m : int
-        Rows of the two halves that are compared.
+        Rows of the two parts that are compared.
     n_splits : int
-        The mean is over two pairs of halves for each.
+        How often each table is split.
     rng : Generator
 
     Returns
@@ -483,32 +474,27 @@ def _energy_noise(Y: FloatArray, n: int, m: int, n_splits: int, rng: np.random.G
 
     Notes
     -----
-    Random halves of the rows play source and target, and are halved and compared as the tables
-    are: so the mean varies as theirs does, whose splits overlap. Under equal distributions
-    nm / (n + m) times the energy distance has a limit law whatever the sizes (Szekely and Rizzo
-    2004), so that few rows tell of other sizes.
+    Random halves of the rows play source and target, and are split and compared as the tables are:
+    so the mean varies as theirs does, whose splits overlap. Under equal distributions nm / (n + m)
+    times the energy distance has a limit law whatever the sizes (Szekely and Rizzo 2004), so that
+    few rows tell of other sizes.
     """
-    quarter = len(Y) // 4
-    # All draws at once from one matrix of distances: a column of `sides` marks a draw's rows.
+    size = len(Y) // (2 * N_PARTS)
+    # All draws at once from one matrix of distances: a column of `sides` holds the rows of a draw.
     distances = cdist(Y, Y)
-    orders = np.argsort(rng.random((len(Y), _N_HALVINGS)), axis=0)[: 4 * quarter]
-    sides = [_marks(len(Y), half) for half in np.split(orders, 2)]
-    to_sides = [distances @ side for side in sides]
-    total = np.zeros(_N_HALVINGS)
+    orders = np.argsort(rng.random((len(Y), _N_DRAWS)), axis=0)
+    sides = np.split(orders[: 2 * N_PARTS * size], 2)
+    total = np.zeros(_N_DRAWS)
     for _ in range(n_splits):
-        # Quarters of each side: two and what they leave, the complements.
-        first = [
-            _marks(len(Y), rng.permuted(half, axis=0)[:quarter]) for half in np.split(orders, 2)
-        ]
-        to_first = [distances @ marks for marks in first]
-        second = [side - marks for side, marks in zip(sides, first, strict=True)]
-        to_second = [to - part for to, part in zip(to_sides, to_first, strict=True)]
-        for marks, to in ((first, to_first), (second, to_second)):
-            within = sum((t * k).sum(0) for k, t in zip(marks, to, strict=True))
-            between = (to[0] * marks[1]).sum(0)
-            total += 2 * between / quarter**2 - within / (quarter * (quarter - 1))
-    scale = (1 / n + 1 / m) / (2 / quarter)
-    return float(np.quantile(total / (2 * n_splits), NOISE_QUANTILE) * scale)
+        parts = [np.split(rng.permuted(side, axis=0), N_PARTS) for side in sides]
+        for pair in zip(*parts, strict=True):
+            first, second = (_marks(len(Y), rows) for rows in pair)
+            to_first, to_second = distances @ first, distances @ second
+            within = (to_first * first).sum(0) + (to_second * second).sum(0)
+            between = (to_first * second).sum(0)
+            total += 2 * between / size**2 - within / (size * (size - 1))
+    scale = (1 / n + 1 / m) / (2 / size)
+    return float(np.quantile(total / (N_PARTS * n_splits), NOISE_QUANTILE) * scale)
 
 
 def _marks(n: int, rows: NDArray[np.intp]) -> FloatArray:

@@ -7,7 +7,7 @@ of methods that need no density? Where an answer speaks against the result, it s
 to do.
 
 The first two are asked of rows that a fit has not seen, since a fit to rows looks better on these
-than it is: both tables are split into thirds at random, and KRDA is fitted without one of them
+than it is: both tables are split into fifths at random, and KRDA is fitted without one of them
 and judged by it, in turn; several times over.
 
 Nothing here shows that a result is right: whether the classes end up where they belong cannot be
@@ -62,8 +62,8 @@ MAX_JUDGED_ROWS = 2000
 
 # Random draws of the target's rows that NOISE_QUANTILE is taken of.
 _N_DRAWS = 400
-# Numbers in both tables up to which the fits of all splits are made together. Beyond, the parts for
-# one split are held at a time: twice as much as the tables.
+# Numbers in both tables up to which the fits of all splits are made together. Beyond, the rows of
+# one part are held at a time.
 _TOGETHER = 2**22
 # Columns that are named in a report.
 _N_COLUMNS = 3
@@ -92,7 +92,7 @@ def assess(
     Xt : array-like of shape (n_target, d)
     n_refits : int, default=3
         Refits with other seeds, as many with other column orders (fewer where there are fewer
-        orders), and as many random splits of both tables, with three fits each. What takes the
+        orders), and as many random splits of both tables, with five fits each. What takes the
         time: each fit costs up to as much as the model's own. 0 leaves them out, and with them
         what is said of the densities and the transport.
     random_state : int, RandomState or None, default=0
@@ -195,6 +195,41 @@ class _Part:
     judged: NDArray[np.intp]
 
 
+class _Splits:
+    """Random splits of a table's rows into N_PARTS equal parts; fits see what is left over, too.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    n_splits : int
+    rng : Generator
+
+    Attributes
+    ----------
+    chosen : ndarray of int
+        The rows that fits are judged by, the same in all splits but for what is left over.
+    """
+
+    def __init__(self, n: int, n_splits: int, rng: np.random.Generator) -> None:
+        order = rng.permutation(n)
+        self.chosen = np.sort(order[:MAX_JUDGED_ROWS])
+        self._judges = np.isin(np.arange(n), self.chosen)
+        # A small number for each row: lists of the rows of all fits would outgrow the table.
+        self._parts = np.full((n_splits, n), -1, dtype=np.int8)
+        for parts in self._parts:
+            for rows in (order[:MAX_JUDGED_ROWS], order[MAX_JUDGED_ROWS:]):
+                size = len(rows) // N_PARTS
+                mixed = rng.permutation(rows)[: N_PARTS * size]
+                parts[mixed] = np.repeat(np.arange(N_PARTS), size)
+
+    def part(self, fit: int) -> _Part:
+        """Give the rows of one fit; those of a split follow one another."""
+        parts = self._parts[fit // N_PARTS]
+        left_out = parts == fit % N_PARTS
+        return _Part(np.flatnonzero(~left_out), np.flatnonzero(left_out & self._judges))
+
+
 @dataclass(frozen=True)
 class _Likelihoods:
     """Negative log-likelihoods of the judged rows of a domain.
@@ -248,35 +283,33 @@ def _check_left_out(
     if min(len(source), len(target)) < MIN_ROWS:
         return _nothing_compared("too few rows")
     source_rng, target_rng, seed_rng, noise_rng = rng.spawn(4)
-    parts = [
-        list(_split(len(X), n_splits, r)) for X, r in ((source, source_rng), (target, target_rng))
-    ]
-    splits = [list(zip(*split, strict=True)) for split in zip(*parts, strict=True)]
-    seeds = seed_rng.choice(2**31 - 1, size=(n_splits, N_PARTS), replace=False).tolist()
+    of_source = _Splits(len(source), n_splits, source_rng)
+    of_target = _Splits(len(target), n_splits, target_rng)
+    seeds = seed_rng.choice(2**31 - 1, size=n_splits * N_PARTS, replace=False).tolist()
     unit = unit_scale(target)
-    size = n_splits if source.size + target.size <= _TOGETHER else 1
-    judged: list[list[_Judgement]] = []
-    failures: list[str] = []
-    for start in range(0, n_splits, size):
-        some = slice(start, start + size)
-        for split in _judge_splits(model, source, target, splits[some], seeds[some], unit):
-            failures += [outcome for outcome in split if isinstance(outcome, str)]
-            good = [outcome for outcome in split if not isinstance(outcome, str)]
-            if len(good) == len(split):
-                judged.append(good)
+    size = len(seeds) if source.size + target.size <= _TOGETHER else 1
+    outcomes: list[_Judgement | str] = []
+    for start in range(0, len(seeds), size):
+        some = range(start, start + size)
+        parts = [(of_source.part(fit), of_target.part(fit)) for fit in some]
+        outcomes += _judge_parts(model, source, target, parts, [seeds[k] for k in some], unit)
+    splits = [outcomes[k : k + N_PARTS] for k in range(0, len(outcomes), N_PARTS)]
+    judged = [[fit for fit in split if not isinstance(fit, str)] for split in splits]
+    judged = [split for split in judged if len(split) == N_PARTS]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
     if not judged:
         return _nothing_compared("failed fits", failures)
     fits = [judgement for split in judged for judgement in split]
-    of_source, of_target = (
+    densities = [
         _summarize_density(domain, len(X), [fit.likelihoods[i] for fit in fits])
         for i, (domain, X) in enumerate(_by_domain(source, target))
-    )
+    ]
     used = model.column_order_  # the others are constants
-    chosen = np.sort(np.concatenate([part.judged for _, part in splits[0]]))
-    n, m = (len(part.judged) for part in splits[0][0])
-    noise = _energy_noise((target[chosen] / unit)[:, used], n, m, len(judged), noise_rng)
+    goal = (target[of_target.chosen] / unit)[:, used]
+    n, m = (len(splits.part(0).judged) for splits in (of_source, of_target))
+    noise = _energy_noise(goal, n, m, len(judged), noise_rng)
     transport = _summarize_transport(model, judged, noise, n, m, failures)
-    return (of_source, of_target), transport
+    return (densities[0], densities[1]), transport
 
 
 def _nothing_compared(
@@ -292,57 +325,32 @@ def _nothing_compared(
     )
 
 
-def _split(n: int, n_splits: int, rng: np.random.Generator) -> Iterator[list[_Part]]:
-    """Split the rows of a table at random into equal parts, several times; a rest is left out.
-
-    The rows that fits are judged by are the same in all splits, but for that rest.
-    """
-    order = rng.permutation(n)
-    judged, others = order[:MAX_JUDGED_ROWS], order[MAX_JUDGED_ROWS:]
-    for _ in range(n_splits):
-        own, more = _random_parts(judged, rng), _random_parts(others, rng)
-        parts = [np.concatenate(both) for both in zip(own, more, strict=True)]
-        yield [
-            _Part(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(own[k]))
-            for k in range(N_PARTS)
-        ]
-
-
-def _random_parts(rows: NDArray[np.intp], rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    size = len(rows) // N_PARTS
-    return np.split(rng.permutation(rows)[: N_PARTS * size], N_PARTS)
-
-
-def _judge_splits(
+def _judge_parts(
     model: KRDA,
     source: FloatArray,
     target: FloatArray,
-    splits: Sequence[Sequence[tuple[_Part, _Part]]],
-    seeds: Sequence[Sequence[int]],
+    parts: Sequence[tuple[_Part, _Part]],
+    seeds: Sequence[int],
     unit: FloatArray,
-) -> Iterator[list[_Judgement | str]]:
-    """Fit without each part of every split, and judge; text where a fit failed."""
-    parts = [part for split in splits for part in split]
+) -> Iterator[_Judgement | str]:
+    """Fit without each part, and judge by it; text where a fit failed."""
     order = _whole_order(model, model.column_order_)
     # No label takes part in a transport, and none is needed: a part may hold one class only.
     fits = [
         _variant(model, random_state=seed, column_order=order, classifier=DummyClassifier())
-        for seed in np.ravel(seeds).tolist()
+        for seed in seeds
     ]
     domains = [
         Domains(source[s.fitted], np.arange(len(s.fitted)) % 2, target[t.fitted]) for s, t in parts
     ]
-    outcomes: list[_Judgement | str] = []
     for fit, (s, t), error in zip(fits, parts, fit_together(fits, domains), strict=True):
         if error is not None:
-            outcomes.append(_describe(error))
+            yield _describe(error)
             continue
         try:
-            outcomes.append(_judge(fit, source, target, s, t, unit, model.column_order_))
+            yield _judge(fit, source, target, s, t, unit, model.column_order_)
         except ArithmeticError as failure:  # a row that is carried nowhere
-            outcomes.append(_describe(failure))
-    for i in range(0, len(outcomes), N_PARTS):
-        yield outcomes[i : i + N_PARTS]
+            yield _describe(failure)
 
 
 def _judge(

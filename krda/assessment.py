@@ -185,6 +185,8 @@ class TransportCheck:
         of fifths from one distribution (asymptotically, by Bonferroni's bound).
     left_out : str
         Why nothing was compared; then all numbers are NaN.
+    n_tried : int
+        Fits that were tried.
     failures : tuple of str
         What fits raised that failed; their splits do not count.
     """
@@ -198,6 +200,7 @@ class TransportCheck:
     columns: tuple[ColumnGap, ...]
     column_noise: float
     left_out: LeftOut = ""
+    n_tried: int = 0
     failures: tuple[str, ...] = ()
 
     @property
@@ -332,7 +335,7 @@ def objections(
     """
     yield from _density_objections(densities)
     yield from _transport_objections(transport, agreement_standardized)
-    yield from _refit_objections(seeds, orders, transport.failures, transport.n_fits)
+    yield from _refit_objections(seeds, orders, transport.failures, transport.n_tried)
 
 
 def _density_objections(densities: Sequence[DensityCheck]) -> Iterator[str]:
@@ -416,7 +419,7 @@ def order_beyond_seeds(seeds: RefitCheck, orders: RefitCheck) -> float:
 
 
 def _refit_objections(
-    seeds: RefitCheck, orders: RefitCheck, other_failures: Sequence[str], n_fits: int
+    seeds: RefitCheck, orders: RefitCheck, other_failures: Sequence[str], n_others: int
 ) -> Iterator[str]:
     wrong = "so one of two such fits is wrong on {} of the rows or more."
     if orders.mean > DISAGREEMENT and order_beyond_seeds(seeds, orders) > 0:
@@ -443,7 +446,7 @@ def _refit_objections(
         )
     failures = [*seeds.failures, *orders.failures, *other_failures]
     if failures:
-        n = len(failures) + len(seeds.disagreement) + len(orders.disagreement) + n_fits
+        n = n_others + sum(len(c.failures) + len(c.disagreement) for c in (seeds, orders))
         yield (
             f"{len(failures)} of {n} refits failed, so the fit that you have hangs on luck. The "
             f"first: {failures[0]}"

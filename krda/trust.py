@@ -286,7 +286,7 @@ def _check_left_out(
     of_source = _Splits(len(source), n_splits, source_rng)
     of_target = _Splits(len(target), n_splits, target_rng)
     seeds = seed_rng.choice(2**31 - 1, size=n_splits * N_PARTS, replace=False).tolist()
-    unit = unit_scale(target)
+    unit = unit_scale(_rows(target, of_target.chosen))
     size = len(seeds) if source.size + target.size <= _TOGETHER else 1
     outcomes: list[_Judgement | str] = []
     for start in range(0, len(seeds), size):
@@ -298,22 +298,22 @@ def _check_left_out(
     judged = [split for split in judged if len(split) == N_PARTS]
     failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
     if not judged:
-        return _nothing_compared("failed fits", failures)
+        return _nothing_compared("failed fits", len(seeds), failures)
     fits = [judgement for split in judged for judgement in split]
     densities = [
         _summarize_density(domain, len(X), [fit.likelihoods[i] for fit in fits])
         for i, (domain, X) in enumerate(_by_domain(source, target))
     ]
     used = model.column_order_  # the others are constants
-    goal = (target[of_target.chosen] / unit)[:, used]
+    goal = (_rows(target, of_target.chosen) / unit)[:, used]
     n, m = (len(splits.part(0).judged) for splits in (of_source, of_target))
     noise = _energy_noise(goal, n, m, len(judged), noise_rng)
-    transport = _summarize_transport(model, judged, noise, n, m, failures)
+    transport = _summarize_transport(model, judged, noise, n, m, len(seeds), failures)
     return (densities[0], densities[1]), transport
 
 
 def _nothing_compared(
-    why: LeftOut, failures: Sequence[str] = ()
+    why: LeftOut, n_tried: int = 0, failures: Sequence[str] = ()
 ) -> tuple[tuple[DensityCheck, DensityCheck], TransportCheck]:
     nan, none = math.nan, Difference.of([])
     return (
@@ -321,7 +321,7 @@ def _nothing_compared(
             DensityCheck("source", 0, nan, nan, nan, nan),
             DensityCheck("target", 0, nan, nan, nan, nan),
         ),
-        TransportCheck(nan, nan, nan, none, none, nan, (), nan, why, tuple(failures)),
+        TransportCheck(nan, nan, nan, none, none, nan, (), nan, why, n_tried, tuple(failures)),
     )
 
 
@@ -341,7 +341,8 @@ def _judge_parts(
         for seed in seeds
     ]
     domains = [
-        Domains(source[s.fitted], np.arange(len(s.fitted)) % 2, target[t.fitted]) for s, t in parts
+        Domains(_rows(source, s.fitted), np.arange(len(s.fitted)) % 2, _rows(target, t.fitted))
+        for s, t in parts
     ]
     for fit, (s, t), error in zip(fits, parts, fit_together(fits, domains), strict=True):
         if error is not None:
@@ -362,9 +363,9 @@ def _judge(
     unit: FloatArray,
     used: NDArray[np.intp],
 ) -> _Judgement:
-    X_s, X_t = source[s.judged], target[t.judged]
+    X_s, X_t = _rows(source, s.judged), _rows(target, t.judged)
     carried = fit._transport(X_s)
-    scalers = [StandardScaler().fit(X[p.fitted]) for X, p in ((source, s), (target, t))]
+    scalers = [StandardScaler().fit(_rows(X, p.fitted)) for X, p in ((source, s), (target, t))]
     standardized = scalers[1].inverse_transform(scalers[0].transform(X_s))
     goal = (X_t / unit)[:, used]
     before, after, standard = (
@@ -380,6 +381,11 @@ def _judge(
     )
 
 
+def _rows(X: FloatArray, numbers: NDArray[np.intp]) -> FloatArray:
+    """Give rows in one layout, whatever the table's: sums depend on it in the last digits."""
+    return np.ascontiguousarray(X[numbers])
+
+
 def _energy_distance(X: FloatArray, Y: FloatArray) -> float:
     """:func:`krda.diagnostics.energy_distance` in the units that rows come in."""
     within = [cdist(Z, Z).sum() / (len(Z) * (len(Z) - 1)) for Z in (X, Y)]
@@ -388,7 +394,7 @@ def _energy_distance(X: FloatArray, Y: FloatArray) -> float:
 
 def _likelihoods(fit: KRDA, domain: Domain, X: FloatArray, part: _Part) -> _Likelihoods:
     columns = fit.column_maps_[domain]
-    fitted, rows = (X[numbers][:, fit.column_order_] for numbers in (part.fitted, part.judged))
+    fitted, rows = (_rows(X, k)[:, fit.column_order_] for k in (part.fitted, part.judged))
     # Both densities are compared where KRDA's is fitted: columns at unit scale, atoms spread.
     Z = torch.from_numpy(columns.forward(rows, fit.seed_))
     gaussian = _gaussian(columns.forward(fitted, fit.seed_), fit.sigma_floor)
@@ -437,6 +443,7 @@ def _summarize_transport(
     noise: float,
     n: int,
     m: int,
+    n_tried: int,
     failures: Sequence[str],
 ) -> TransportCheck:
     def distances(name: str) -> FloatArray:
@@ -459,6 +466,7 @@ def _summarize_transport(
             ColumnGap(names[used[j]], float(gaps[0][j]), float(gaps[1][j])) for j in worst
         ),
         column_noise=min(c * math.sqrt(1 / n + 1 / m), 1.0),
+        n_tried=n_tried,
         failures=tuple(failures),
     )
 

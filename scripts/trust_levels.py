@@ -5,7 +5,7 @@
     python scripts/trust_levels.py
 
 draws tables of which the answer is known, lets stand-ins for KRDA carry them in a known way, and
-counts what :func:`krda.trust.assess` would say of them: the lines that ``docs/own_tables.md`` shows.
+counts what :func:`krda.trust.assess` would say: the lines that ``docs/own_tables.md`` shows.
 """
 
 from __future__ import annotations

@@ -377,7 +377,7 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
         yield (
             "Whether the transport brings the source nearer to the target is undecided: energy "
             f"distance {change}, a change between {low:+.4f} and {high:+.4f}. Take it as one that "
-            "does not, or give it more rows, or more refits to judge it by."
+            "does not, or collect more rows."
         )
     elif check.far:
         yield (

@@ -1,4 +1,4 @@
-"""The protocol of the paper's section 5: repetitions, subsamples, seeds, and the label firewall.
+"""The protocol of the paper's section 6: repetitions, subsamples, seeds, and the label firewall.
 
 This module decides the numbers: a change here makes every record stale. What a run costs, where
 records lie and how failures are told belong to other modules.

@@ -48,7 +48,7 @@ def mean_and_interval(accuracies: Sequence[float]) -> Interval:
     With n = 5 that is the mean +- 1.242 s.
 
     The paper reports "the average accuracy of the five experiments as well as 95% confidence
-    intervals" (section 5, "Metric and cross validation") and gives no formula; this is ours.
+    intervals" (section 6, "Metric and cross validation") and gives no formula; this is ours.
 
     What it can show: how far the accuracy moves when the method is trained on another 90 % of the
     *same* rows and from another seed. Methods whose intervals lie far apart differ on this data.

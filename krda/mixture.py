@@ -4,7 +4,7 @@ Every function takes the parameters of a batch of mixtures, one mixture a row:
 
     p(x) = sum_k w_k N(x; mu_k, sigma_k),        F(x) = sum_k w_k Phi((x - mu_k) / sigma_k)
 
-with ``Phi`` the standard normal distribution function (paper, section 4.2). They are pure functions
+with ``Phi`` the standard normal distribution function (paper, section 5.2). They are pure functions
 on tensors: no training, no state. Quantiles are meant for float64.
 """
 
@@ -139,7 +139,7 @@ def quantile(
     *,
     method: QuantileMethod = "newton",
 ) -> Tensor:
-    r"""Quantile of each row's mixture: the root of ``F(z) = u`` (paper, section 4.2).
+    r"""Quantile of each row's mixture: the root of ``F(z) = u`` (paper, section 5.2).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""RNADE: autoregressive Gaussian mixture conditionals (paper, section 3; Uria et al. 2013).
+r"""RNADE: autoregressive Gaussian mixture conditionals (paper, section 4; Uria et al. 2013).
 
 For a row ``x = (x^1, ..., x^d)`` and hidden size H,
 
@@ -237,7 +237,7 @@ class RNADE(nn.Module):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RNADEDensity:
     """The fitted density of one domain: see :class:`krda.transport.Density`.
 

@@ -1,6 +1,6 @@
 """Amazon reviews in five dimensions: twelve tasks between four products.
 
-The paper (section 5, "Amazon dataset") reduces 5000 term counts to 5 numbers by a network that is
+The paper (section 6, "Amazon dataset") reduces 5000 term counts to 5 numbers by a network that is
 trained on the source labels. These encodings ship with the repository, so that no task needs the
 raw files or the network; :mod:`experiments.datasets.amazon_encoder` says how they were made and
 ``scripts/encode_amazon.py`` makes them again.

@@ -1,6 +1,6 @@
 """The network that reduces 5000 term counts to 5 numbers, and the file of its encodings.
 
-The paper (section 5, "Amazon dataset") trains a network with two hidden layers of 10 and 5 units as
+The paper (section 6, "Amazon dataset") trains a network with two hidden layers of 10 and 5 units as
 a classifier on the source data with a cross-entropy loss, cuts the output layer and encodes both
 domains with what is left. It says nothing of the activations, the preprocessing, the optimiser or
 the number of epochs. The choice here:

@@ -2,7 +2,7 @@
 
 HEPMASS (Baldi et al. 2016, arXiv:1601.07913) separates the decay of a heavy resonance into a pair
 of top quarks from the Standard Model's own pairs. The resonance has one of five masses, each of
-which is a domain (paper, section 5, "Hepmass"); a task goes from one mass to another.
+which is a domain (paper, section 6, "Hepmass"); a task goes from one mass to another.
 """
 
 from __future__ import annotations

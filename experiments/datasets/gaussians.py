@@ -1,4 +1,4 @@
-"""Two-dimensional mixtures of Gaussians, m components to n (paper, section 5.2 and figure 1)."""
+"""Two-dimensional mixtures of Gaussians, m components to n (paper, section 6.2 and figure 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HEPMASS, the real data: twenty tasks between five masses (paper, section 5, "Hepmass")."""
+"""HEPMASS, the real data: twenty tasks between five masses (paper, section 6, "Hepmass")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two interleaving half-circles; the target is rotated (paper, section 5.2)."""
+"""Two interleaving half-circles; the target is rotated (paper, section 6.2)."""
 
 from __future__ import annotations
 

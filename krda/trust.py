@@ -136,7 +136,13 @@ def assess(
         orders = _check_orders(model, data, predicted, n_refits, order_rng)
         densities, transport = _check_left_out(model, source, target, n_refits, split_rng)
         source_only, standardized = _agreements(model, data, predicted)
-    far_rows = describe_far_rows(carried, model.target_range_, model.column_order_, training=True)
+    far_rows = describe_far_rows(
+        carried,
+        model.target_range_,
+        model.column_order_,
+        training=True,
+        names=model._names(np.arange(model.n_features_in_)),
+    )
     sentences = [
         *objections(densities, transport, seeds, orders, standardized),
         *([] if far_rows is None else [far_rows]),

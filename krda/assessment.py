@@ -376,8 +376,9 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
         low, high = check.change.interval
         yield (
             "Whether the transport brings the source nearer to the target is undecided: energy "
-            f"distance {change}, a change between {low:+.4f} and {high:+.4f}. Take it as one that "
-            "does not, or collect more rows."
+            f"distance {change}, a change between {low:+.4f} and {high:+.4f}. Nothing here shows "
+            "that it helps: collect more rows, or use the predictions on which the simple methods "
+            "agree."
         )
     elif check.far:
         yield (

@@ -81,11 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-steps", type=int, default=1000, help="of its training (default: %(default)s)")
     add("--seed", type=int, default=0, help="of all randomness (default: %(default)s)")
     add("--assess", action=argparse.BooleanOptionalAction, default=True,
-        help="whether to check the fit, which takes some six times as long as it (default: yes)",
+        help="whether to check the fit, which takes up to some twenty times as long (default: yes)",
         )  # fmt: skip
     add("--refits", type=int, default=3, metavar="N",
-        help="of the check, with other seeds and as many with other column orders "
-        "(default: %(default)s)")  # fmt: skip
+        help="of the check, with other seeds, as many with other column orders, and as many "
+        "splits of the tables with five fits each (default: %(default)s)")  # fmt: skip
     return parser
 
 

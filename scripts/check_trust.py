@@ -30,7 +30,7 @@ from hydra.utils import instantiate
 
 from experiments.configuration import cell_from_config, compose_config, config_names
 from experiments.figures.fits import fit_repetition
-from krda.assessment import Assessment
+from krda.assessment import Assessment, order_beyond_seeds
 from krda.trust import assess
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +67,10 @@ def _numbers(found: Assessment) -> dict[str, float]:
     return numbers | {
         "energy_before": transport.before,
         "energy_after": transport.after,
+        "energy_change_low": transport.change.interval[0],
+        "energy_change_high": transport.change.interval[1],
         "energy_standardized": transport.standardized,
+        "energy_lead_low": transport.lead.interval[0],
         "energy_noise": transport.noise,
         "ks_largest_after": transport.columns[0].after,
         "ks_noise": transport.column_noise,
@@ -75,6 +78,7 @@ def _numbers(found: Assessment) -> dict[str, float]:
         "seeds_worst": found.seeds.worst,
         "orders_mean": found.orders.mean,
         "orders_worst": found.orders.worst,
+        "orders_beyond_seeds": order_beyond_seeds(found.seeds, found.orders),
         "agreement_source_only": found.agreement_source_only,
         "agreement_standardized": found.agreement_standardized,
     }

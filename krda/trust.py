@@ -62,7 +62,7 @@ MAX_JUDGED_ROWS = 2000
 
 # Random draws of the target's rows that NOISE_QUANTILE is taken of.
 _N_DRAWS = 400
-# Numbers in the tables of fits that are made together, at most: one after another if they are large.
+# Numbers in the tables of fits that are made together, at most: of large tables it is one fit.
 _TOGETHER = 2**22
 # Columns that are named in a report.
 _N_COLUMNS = 3

@@ -62,8 +62,7 @@ MAX_JUDGED_ROWS = 2000
 
 # Random draws of the target's rows that NOISE_QUANTILE is taken of.
 _N_DRAWS = 400
-# Numbers in both tables up to which the fits of all splits are made together. Beyond, the rows of
-# one part are held at a time.
+# Numbers in the tables of fits that are made together, at most: of large tables it is one fit.
 _TOGETHER = 2**22
 # Columns that are named in a report.
 _N_COLUMNS = 3
@@ -293,10 +292,10 @@ def _check_left_out(
     of_target = _Splits(len(target), n_splits, target_rng)
     seeds = seed_rng.choice(2**31 - 1, size=n_splits * N_PARTS, replace=False).tolist()
     unit = unit_scale(_rows(target, of_target.chosen))
-    size = len(seeds) if source.size + target.size <= _TOGETHER else 1
+    size = max(_TOGETHER // (source.size + target.size), 1)
     outcomes: list[_Judgement | str] = []
     for start in range(0, len(seeds), size):
-        some = range(start, start + size)
+        some = range(start, min(start + size, len(seeds)))
         parts = [(of_source.part(fit), of_target.part(fit)) for fit in some]
         outcomes += _judge_parts(model, source, target, parts, [seeds[k] for k in some], unit)
     splits = [outcomes[k : k + N_PARTS] for k in range(0, len(outcomes), N_PARTS)]

@@ -216,7 +216,7 @@ def test_warnings_of_the_fit_are_told(files, capsys):
     for name in ("source.csv", "target.csv"):
         change(name, lambda t: t.assign(constant=1.0))
     assert run("--no-assess") == 0
-    assert "warning: Columns [2] are constant" in capsys.readouterr().out
+    assert "warning: Columns ['constant'] are constant" in capsys.readouterr().out
 
 
 def test_a_wrong_command_line_is_told_by_the_usage(files, capsys):

@@ -100,7 +100,7 @@ def draw(
         for column in range(min(n_columns, len(methods))):
             lowest = grid[(len(methods) - 1 - column) // n_columns, column]
             lowest.tick_params(axis="x", labelbottom=True)
-            lowest.set_xlabel("Rotation of the target" if numeric else "Task")
+            lowest.set_xlabel("Rotation of the target" if table.dataset == "moons" else "Task")
         figure_legend(figure, axes[: len(methods)], 4)
         figure.suptitle(f"{title_of(table)}: accuracy of each method, with 95% intervals")
         footnote(figure, notes(table, values, methods))

@@ -122,6 +122,9 @@ def render(request: Request) -> list[Path]:
 
     def make(table: TablePlan, name: str) -> list[Path]:
         theirs = published_values(table)
+        if not theirs:
+            request.tell(f"figure {name}: left out, the paper has no values of such data")
+            return []
         cells = {key: cell for key, cell in table.cells.items() if key in theirs}
         figure = partial(draw, table, theirs=theirs)
         return draw_recorded(request, name, cells, figure, "records with published values")

@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 # Narrow a reproduction: make reproduce-tables TABLE=moons METHOD="krda ot" JOBS=4 RESULTS=somewhere
+# Everything reads and writes reproduction/ unless RESULTS names another directory; the committed
+# results are in results/: make status RESULTS=results
 TABLE ?=
 METHOD ?=
 JOBS ?=
@@ -11,7 +13,8 @@ RESULTS ?=
 # A sample of the benchmark in under a minute: make bench QUICK=1
 QUICK ?=
 REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
-	$(if $(METHOD),--method $(METHOD)) $(if $(JOBS),--jobs $(JOBS))
+	$(if $(METHOD),--method $(METHOD)) $(if $(JOBS),--jobs $(JOBS)) \
+	$(if $(RESULTS),--results $(RESULTS))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup reproduce-tables results tables status check-results draws bench bench-setup smoke test unit lint format clean
@@ -33,18 +36,18 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 reproduce-tables: setup ## Run the benchmark and write its tables beside the published numbers
-	$(REPRODUCE) $(if $(RESULTS),--results $(RESULTS))
+	$(REPRODUCE)
 
 results: setup ## Bring the committed results up to date (results/ and the README's table)
 	$(REPRODUCE) --results results
 	$(PY) -m experiments.readme
 
-tables: setup ## Render tables and figures from the committed records; runs nothing
-	$(REPRODUCE) --render --results $(or $(RESULTS),results)
-	$(if $(RESULTS),,$(PY) -m experiments.readme)
+tables: setup ## Render tables and figures from the records; runs nothing
+	$(REPRODUCE) --render
+	$(if $(filter results results/,$(RESULTS)),$(PY) -m experiments.readme)
 
 status: setup ## Show which cells are done, stale, failed or missing; runs nothing
-	$(REPRODUCE) --status --results $(or $(RESULTS),results)
+	$(REPRODUCE) --status
 
 check-results: setup ## Fail if a committed record is not of the code, data and libraries that are here
 	$(REPRODUCE) --check --results $(or $(RESULTS),results)

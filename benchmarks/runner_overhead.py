@@ -31,6 +31,7 @@ from experiments.threads import limit_threads
 limit_threads()
 
 from experiments.configuration import cells_of  # noqa: E402
+from experiments.directories import DEFAULT_RESULTS  # noqa: E402
 from experiments.estimates import Estimates  # noqa: E402
 from experiments.memo import DIRECTORY_VARIABLE  # noqa: E402
 from experiments.records import RecordStore  # noqa: E402
@@ -80,7 +81,7 @@ def measure_overhead(n_cells: int, n_workers: int) -> None:
 
 
 def measure_status(results: Path) -> None:
-    """Ask for the status of the committed results, first without and then with a memory."""
+    """Ask for the status of a directory of results, first without and then with a memory."""
     command = [sys.executable, "-m", "experiments.reproduce", "--status", "--results", str(results)]
     with tempfile.TemporaryDirectory() as directory:
         environment = {**os.environ, DIRECTORY_VARIABLE: directory}
@@ -99,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what the runner costs.")
     parser.add_argument("--cells", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--results", type=Path, default=DEFAULT_RESULTS)
     options = parser.parse_args()
     measure_status(options.results)
     measure_overhead(options.cells, options.jobs)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from experiments.glossary import methods_glossary
 from experiments.published import PublishedCell
 from experiments.statistics import CONFIDENCE
 from experiments.tables.markdown import escape, markdown_table
@@ -44,11 +45,13 @@ WARNING = (
 )
 READING = (
     "Target only is left out: it learns from target labels. Source only competes.",
-    "IQM: mean of the middle half of all accuracies over tasks and repetitions, in percent, with "
-    "the 95 % percentile interval of a bootstrap that resamples repetitions within tasks "
-    f"({N_BOOTSTRAP} times, fixed seed; Agarwal et al., 2021), widened by √(n/(n−1)) for n "
-    "repetitions: resampling takes s² with divisor n. For the mean that is exact in variance, for "
-    "the IQM approximate. KRDA minus: difference of IQMs, from the same resamples.",
+    "mean: of all accuracies over tasks and repetitions, in percent; IQM: of their middle half. In "
+    "brackets the ends of the 95 % percentile interval of a bootstrap that resamples repetitions "
+    f"within tasks ({N_BOOTSTRAP} times, fixed seed; Agarwal et al., 2021), widened by √(n/(n−1)) "
+    "for n repetitions: resampling takes s² with divisor n. For the mean that is exact in "
+    "variance, for the IQM approximate.",
+    "KRDA minus (IQM): KRDA's IQM minus the row's, with its interval from the same resamples. It "
+    "is no difference of the means, and where two methods are close it can have the other sign.",
     "Rank: mean over the tasks, 1 is best, ties share their mean; among the paper's methods, among "
     "all rows, and by the paper's printed means.",
     "KRDA's wins/ties/losses and the Wilcoxon signed-rank test are over the tasks' means, "
@@ -609,11 +612,13 @@ def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
     -------
     text : str
     """
+    methods = dict.fromkeys(method for found in comparisons for method in found.scores.methods)
+    glossary = methods_glossary(methods)
     parts = [
         "# Comparisons across tasks",
         "Rendered from the records. What these numbers can and cannot show is told in "
         f"[docs/statistics.md](../../docs/statistics.md). {WARNING}",
-        "\n".join(f"- {line}" for line in READING),
+        "\n".join(f"- {line}" for line in (*READING, escape(glossary)) if line),
     ]
     for comparison in comparisons:
         parts += _section(comparison)
@@ -701,7 +706,7 @@ def method_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
             ]
         )
     head = [
-        "Method", "mean", "IQM", "KRDA minus", "rank", "rank of all", "rank in the paper",
+        "Method", "mean", "IQM", "KRDA minus (IQM)", "rank", "rank of all", "rank in the paper",
         "KRDA's wins/ties/losses", "median difference", "p", "p by Holm", "smallest p",
     ]  # fmt: skip
     return head, rows

@@ -3,9 +3,10 @@
 ::
 
     python -m experiments.explain moons/40 krda
-    python -m experiments.explain moons/40 krda method.n_components=3 --results reproduction
-    python -m experiments.explain amazon/B-D ot --verify
+    python -m experiments.explain moons/40 krda method.n_components=3 --results elsewhere
+    python -m experiments.explain amazon/B-D ot --results results --verify
 
+Records are those of ``reproduction``; ``--results results`` takes the committed ones.
 ``--verify`` changes no record. The exit status is 1 if it finds a difference, 2 if there is no
 record to explain.
 """
@@ -26,6 +27,7 @@ set_thread_variables()
 
 from experiments.cells import Cell, CellState, cell_state, run_cell
 from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
 from experiments.published import STAND_INS, has_published, published
 from experiments.records import Outcome, Record, RecordStore
 from experiments.reproduce import rerun_command
@@ -55,11 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *options.overrides,
     )
     cell = cell_from_config(compose_config(overrides))
+    print(f"Results: {options.results}")
     store = RecordStore(options.results / "records")
     found = cell_state(cell, store)
     path = store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)
     if found.record is None:
-        print(f"{cell.label}: {found.reason or f'no record at {path}'}", file=sys.stderr)
+        reason = found.reason or nothing_there(options.results) or f"no record at {path}"
+        print(f"{cell.label}: {reason}", file=sys.stderr)
         print(f"To run it: {_command(cell, options)}", file=sys.stderr)
         return 2
     print("\n".join(explain(found.record, found, path)))
@@ -90,8 +94,9 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument(
         "--results",
         type=Path,
-        default=Path("results"),
-        help="directory that holds the records (default: %(default)s)",
+        default=DEFAULT_RESULTS,
+        help="directory that holds the records; the committed ones are in "
+        f"{COMMITTED_RESULTS} (default: %(default)s)",
     )
     parser.add_argument(
         "--verify", action="store_true", help="run the cell again and say how it differs"

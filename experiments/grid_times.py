@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from experiments.markdown import table
-from experiments.plan import METHOD_LABELS
+from experiments.plan import method_label
 from experiments.records import Record
 
 
@@ -56,7 +56,7 @@ def time_table(records: Iterable[Record]) -> str:
     for method in sorted(totals, key=lambda name: (-totals[name], name)):
         parts = [seconds.get((method, dataset)) for dataset in datasets]
         own = [_seconds(part) for part in parts]
-        lines.append([METHOD_LABELS.get(method, method), *own, _seconds(totals[method])])
+        lines.append([method_label(method), *own, _seconds(totals[method])])
     sums = [sum(s for (_, d), s in seconds.items() if d == dataset) for dataset in datasets]
     lines.append(["**all**", *(_seconds(s) for s in (*sums, sum(sums)))])
     return table(lines)

@@ -21,6 +21,7 @@ from experiments.datasets.hepmass_checks import (
 )
 from experiments.figures.style import new_figure, save_figure
 from experiments.fingerprint import code_fingerprint
+from experiments.tables.wording import number
 
 #: What the committed numbers depend on.
 MODULES = ("experiments.datasets.hepmass_checks",)
@@ -128,7 +129,8 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
     for i, source in enumerate(MASSES):
         row = []
         for j in range(len(MASSES)):
-            text = f"{mean[i, j]:.1f} ± {sd[i, j]:.1f} ({first[i, j]:.1f}) / {real[i, j]:.1f}"
+            ours = f"{number(mean[i, j])} ± {number(sd[i, j])} ({number(first[i, j])})"
+            text = f"{ours} / {number(real[i, j])}"
             row.append(f"*{text}*" if i == j else text)
         cells.append(f"| {source} | " + " | ".join(row) + " |")
     misses = deviations(numbers)

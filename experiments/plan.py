@@ -39,6 +39,11 @@ METHOD_LABELS = {
 }
 
 
+def method_label(method: str) -> str:
+    """How a method is called in tables and figures: its label, or its config name without one."""
+    return METHOD_LABELS.get(method, method)
+
+
 @dataclass(frozen=True)
 class TablePlan:
     """One table: its cells are all pairs of its tasks and methods.

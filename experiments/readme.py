@@ -16,10 +16,12 @@ import math
 from pathlib import Path
 
 from experiments.draws import Draws, survival
+from experiments.glossary import methods_glossary, task_naming
 from experiments.grid_times import time_table
 from experiments.markdown import between, table
-from experiments.plan import METHOD_LABELS
+from experiments.plan import method_label
 from experiments.records import RecordStore
+from experiments.tables.markdown import escape
 from experiments.tables.wording import number
 from experiments.whole_files import write_text
 
@@ -68,8 +70,32 @@ def summary(tables: Path) -> str:
     lines = [head, [":--", *["--:"] * (len(head) - 1)]]
     for method in methods:
         values = [means.get((method, name), ("–", "–")) for name in names]
-        lines.append([METHOD_LABELS[method], *(value for pair in values for value in pair)])
+        lines.append([method_label(method), *(value for pair in values for value in pair)])
     return table(lines)
+
+
+def glossary_paragraph(tables: Path) -> str:
+    """Write what the names in the summary and in the tables of single tasks mean, as Markdown.
+
+    Parameters
+    ----------
+    tables : Path
+        Directory of the tables as CSV.
+
+    Returns
+    -------
+    text : str
+        A paragraph.
+    """
+    methods: dict[str, None] = {}
+    parts = []
+    for name, (title, _) in TITLES.items():
+        path = tables / f"{name}.csv"
+        if path.is_file():
+            with path.open(newline="", encoding="utf-8") as file:
+                methods |= dict.fromkeys(row["method"] for row in csv.DictReader(file))
+            parts.append(f"Tasks, {title.partition(',')[0]}: {task_naming(name)}")
+    return escape(" ".join((methods_glossary(methods), *parts)))
 
 
 def _mean(values: list[str]) -> str:
@@ -103,8 +129,9 @@ def contents(root: Path) -> dict[Path, str]:
         From the document to the text between its marks.
     """
     results = root / "results"
+    tables = results / "tables"
     return {
-        root / "README.md": summary(results / "tables"),
+        root / "README.md": f"{summary(tables)}\n\n{glossary_paragraph(tables)}",
         root / "docs" / "performance.md": time_table(RecordStore(results / "records").scan()),
         root / "docs" / "statistics.md": survival(Draws.read(results / "draws" / "moons.csv")),
     }

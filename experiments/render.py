@@ -13,7 +13,7 @@ from rich.console import Console
 
 from experiments.cells import Cell
 from experiments.curves import CurvePlan
-from experiments.plan import METHOD_LABELS, TablePlan
+from experiments.plan import METHOD_LABELS, TablePlan, method_label
 from experiments.records import Record, RecordError, RecordStore
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import Lookup, render_csv, render_latex, render_markdown
@@ -222,11 +222,12 @@ def provenance(plans: Sequence[TablePlan], store: RecordStore) -> Provenance:
             times = [o.fit_seconds for o in record.outcomes if o.fit_seconds is not None]
             own = seconds.setdefault(method, {})
             own[plan.name] = (*own.get(plan.name, ()), *times)
+    unlabelled = [method for method in seconds if method not in METHOD_LABELS]
     return Provenance(
         dict(sorted(machines.items())),
         dict(sorted(code.items())),
         {name: tuple(sorted(found)) for name, found in sorted(libraries.items())},
-        {method: seconds[method] for method in METHOD_LABELS if method in seconds},
+        {method: seconds[method] for method in (*METHOD_LABELS, *unlabelled) if method in seconds},
     )
 
 
@@ -272,7 +273,7 @@ def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory:
     for method, seconds in origin.seconds.items():
         found = [seconds.get(name) for name in names]
         told = [f"{median(t):.3f} | {max(t):.3f}" if t else "– | –" for t in found]
-        lines.append(f"| {METHOD_LABELS[method]} | " + " | ".join(told) + " |")
+        lines.append(f"| {method_label(method)} | " + " | ".join(told) + " |")
     return _write(directory / "provenance.md", "\n".join(lines) + "\n")
 
 

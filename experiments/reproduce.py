@@ -6,6 +6,7 @@
     python -m experiments.reproduce --table moons --method krda ot --jobs 4
     python -m experiments.reproduce --status               what is there; runs nothing
     python -m experiments.reproduce --check                the same; fails if a record is stale
+    python -m experiments.reproduce --status --results results     of the committed results
     python -m experiments.reproduce --render               tables from records; runs nothing
     python -m experiments.reproduce --protocol smoke       tiny sizes, to see that all works
 
@@ -39,14 +40,13 @@ from experiments.cells import Cell, cell_state
 from experiments.configuration import config_names
 from experiments.curves import CurvePlan, curves_of
 from experiments.datasets.raw import RawDataError
+from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
 from experiments.plan import TablePlan, default_tables, load_table, note_on_hepmass
 from experiments.records import RecordStore
 
 # What runs or renders cells loads numerical libraries; --status does without.
 if TYPE_CHECKING:
     from experiments.runner import Failure, Run
-
-COMMITTED = Path("results")
 
 PLAIN_SECONDS = 30.0
 """Time between two lines of progress where there is no terminal."""
@@ -61,7 +61,6 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument(
         "--table",
         nargs="+",
-        choices=config_names("table"),
         metavar="TABLE",
         help=f"tables to make: {', '.join(config_names('table'))} (default: all, but of HEPMASS "
         "the real data's where it is on this computer, else that of the simulation)",
@@ -69,16 +68,16 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument(
         "--method",
         nargs="+",
-        choices=config_names("method"),
         metavar="METHOD",
-        help="run only these methods",
+        help="run, or count, only these methods; spaces or commas between them",
     )
     parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
     parser.add_argument(
         "--results",
         type=Path,
-        default=Path("reproduction"),
-        help="where records, tables and figures go (default: %(default)s)",
+        default=DEFAULT_RESULTS,
+        help="where records, tables and figures go; the committed ones are in "
+        f"{COMMITTED_RESULTS} (default: %(default)s)",
     )
     parser.add_argument(
         "--jobs",
@@ -102,11 +101,46 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     only.add_argument("--render", action="store_true", help="render from records; run nothing")
     parsed = parser.parse_args(arguments)
+    for group in ("table", "method"):
+        try:
+            setattr(parsed, group, split_names(getattr(parsed, group), config_names(group)))
+        except ValueError as error:
+            parser.error(f"argument --{group}: {error}")
     if parsed.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {parsed.jobs}")
     if parsed.timeout is not None and not parsed.timeout > 0:
         parser.error(f"--timeout must be positive, got {parsed.timeout:g}")
     return parsed
+
+
+def split_names(given: Sequence[str] | None, known: Sequence[str]) -> list[str] | None:
+    """Read names between which stand spaces, as in a shell, or commas, as in Hydra's grammar.
+
+    Parameters
+    ----------
+    given : sequence of str or None
+        The words of the command line; None where the option was not given.
+    known : sequence of str
+        Names that there are.
+
+    Returns
+    -------
+    names : list of str or None
+        Each once; None for None.
+
+    Raises
+    ------
+    ValueError
+        A name that is none of these, or none at all.
+    """
+    if given is None:
+        return None
+    names = list(dict.fromkeys(name for word in given for name in word.split(",") if name))
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        told = ", ".join(map(repr, unknown)) or "no name"
+        raise ValueError(f"{told} given; choose from {', '.join(known)}")
+    return names
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,12 +161,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     store = RecordStore(options.results / "records")
     overrides = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
     names = options.table or default_tables(store.root)
+    console.print(f"Results: {options.results}", markup=False)
     note = note_on_hepmass(names)
     if note:
         console.print(note, markup=False)
+    if options.status or options.check or options.render:
+        absence = nothing_there(options.results)
+        if absence:
+            console.print(absence, markup=False)
+        if absence and options.render:
+            return 1
     tables = [load_table(name, overrides) for name in names]
+    for method in options.method or ():
+        if all(method not in table.methods for table in tables):
+            console.print(
+                f"{method} is in none of these tables: configs/table/ names their methods. One "
+                f"cell of it: python -m experiments.run method={method}",
+                markup=False,
+            )
     if options.status or options.check:
-        current = show_status(console, tables, store, name_stale=options.check)
+        current = show_status(console, tables, store, options.method, name_stale=options.check)
         return 1 if options.check and not current else 0
     failures: list[Failure] = []
     try:
@@ -200,18 +248,18 @@ def render(
         summary = summarise(tables, store)
         written.append(render_provenance(tables, store, options.results / "tables"))
         written += render_summary(summary, options.results)
-    try:
-        written += render_figures(
-            store,
-            options.results / "figures",
-            compute=not options.render,
-            tables=tables,
-            tell=lambda line: console.print(line, markup=False),
-            n_workers=options.jobs,
-        )
-    except (ArithmeticError, RuntimeError, ValueError) as error:
+    figures = render_figures(
+        store,
+        options.results / "figures",
+        compute=not options.render,
+        tables=tables,
+        tell=lambda line: console.print(line, markup=False),
+        n_workers=options.jobs,
+    )
+    written += figures.paths
+    for line in figures.failures:
         # The ledger of the cells must still be told.
-        console.print(f"The figures could not be made: {error}", markup=False)
+        console.print(f"A figure could not be made: {line}", markup=False)
         status = 1
     if not options.table:
         # Last, for it holds the figures.
@@ -219,7 +267,8 @@ def render(
     for path in written:
         console.print(f"wrote {path}", markup=False)
     if not options.render and options.protocol == "paper":
-        compare_with_committed(console, tables, store, RecordStore(COMMITTED / "records"))
+        committed = RecordStore(COMMITTED_RESULTS / "records")
+        compare_with_committed(console, tables, store, committed)
     return status
 
 
@@ -250,16 +299,19 @@ def run_tables(
         # Once, here, with its progress in sight, not in every worker's first cell.
         ensure_prepared()
     plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
-    cells = [
-        cell
-        for plan in plans
-        for (_, method), cell in plan.cells.items()
-        if options.method is None or method in options.method
-    ]
+    chosen = {plan.name: chosen_cells(plan, options.method) for plan in plans}
+    for curve in plans[len(tables) :]:
+        if chosen[curve.name]:
+            console.print(
+                f"With the tables of {curve.dataset} comes the learning curve {curve.name}: "
+                f"{len(chosen[curve.name])} more cells.",
+                markup=False,
+            )
+    cells = [cell for found in chosen.values() for cell in found]
     run = Run(
         cells,
         store,
-        Estimates([store, RecordStore(COMMITTED / "records")]),
+        Estimates([store, RecordStore(COMMITTED_RESULTS / "records")]),
         n_workers=options.jobs,
         timeout_seconds=options.timeout,
     )
@@ -332,8 +384,29 @@ def _duration(seconds: float) -> str:
     return f"about {seconds / 60:.0f} minutes"
 
 
+def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> list[Cell]:
+    """Pick the cells of a plan that are of some methods.
+
+    Parameters
+    ----------
+    plan : TablePlan or CurvePlan
+    methods : sequence of str or None
+        None picks all.
+
+    Returns
+    -------
+    cells : list of Cell
+    """
+    return [c for (_, m), c in plan.cells.items() if methods is None or m in methods]
+
+
 def show_status(
-    console: Console, tables: Sequence[TablePlan], store: RecordStore, *, name_stale: bool = False
+    console: Console,
+    tables: Sequence[TablePlan],
+    store: RecordStore,
+    methods: Sequence[str] | None = None,
+    *,
+    name_stale: bool = False,
 ) -> bool:
     """Print for each table how many cells are in which state, then the files that are not right.
 
@@ -342,6 +415,8 @@ def show_status(
     console : rich.console.Console
     tables : sequence of TablePlan
     store : RecordStore
+    methods : sequence of str or None
+        Count only cells of these.
     name_stale : bool
         Whether stale cells are named, too.
 
@@ -359,9 +434,13 @@ def show_status(
         counts: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
         for cell in plan.cells.values():
+            wanted.add(store.path(cell.dataset, cell.task, cell.method, cell.config_sha256))
+        chosen = chosen_cells(plan, methods)
+        if not chosen:
+            continue
+        for cell in chosen:
             found = cell_state(cell, store, read=scan.at, data_sha256=Cell.remembered_data_sha256)
             counts[found.state] += 1
-            wanted.add(store.path(cell.dataset, cell.task, cell.method, cell.config_sha256))
             if found.state == "unavailable":
                 reasons[str(found.reason)] += 1
             if found.state == "stale":
@@ -369,7 +448,7 @@ def show_status(
                 if name_stale:
                     console.print(f"stale: {cell.label}", markup=False)
         told = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
-        console.print(f"{plan.name}: {len(plan.cells)} cells: {told}")
+        console.print(f"{plan.name}: {len(chosen)} cells: {told}")
         n_unknown += counts["unavailable"]
         for reason, n in reasons.items():
             console.print(f"  {n} of unavailable data: {reason}", markup=False)

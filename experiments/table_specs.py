@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.plan import METHOD_LABELS, TablePlan
-from experiments.published import PARTS, has_published, published
+from experiments.glossary import glossary
+from experiments.plan import TablePlan, method_label
+from experiments.published import METHODS, PARTS, has_published, published
 from experiments.tables.model import MethodRow, TableSpec, TaskColumn
 
 
@@ -34,16 +35,22 @@ def table_spec(
         (repetitions,) = {cell.config["protocol"]["n_repetitions"] for cell in plan.cells.values()}
     notes = ("This is a trial run; its accuracies mean nothing.",) if plan.overrides else ()
     title = plan.title
-    methods = [MethodRow(name, METHOD_LABELS[name]) for name in plan.paper]
+    if has_published(plan.dataset):
+        methods = [MethodRow(name, method_label(name)) for name in plan.paper]
+        methods += [
+            MethodRow(name, method_label(name), published=False, ours=True) for name in plan.ours
+        ]
+    else:
+        # No column of the paper's is there to be shown. Which methods it has is known all the same.
+        methods = [
+            MethodRow(name, method_label(name), published=False, ours=name not in METHODS.values())
+            for name in plan.methods
+        ]
     if part is not None:
         wanted = {method for _, method in published(plan.dataset, part)}
         methods = [method for method in methods if method.name in wanted]
         where = "main table" if part == "main" else "table in the appendix"
         title = f"{title}: methods of the paper's {where}"
-    else:
-        methods += [
-            MethodRow(name, METHOD_LABELS[name], published=False, ours=True) for name in plan.ours
-        ]
     return TableSpec(
         dataset=plan.dataset,
         title=title,
@@ -54,6 +61,7 @@ def table_spec(
         notes=notes,
         part=part,
         tasks_in_rows=part is not None,
+        glossary=glossary(plan.dataset, [method.name for method in methods]),
     )
 
 

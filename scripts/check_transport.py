@@ -4,7 +4,7 @@
 
     python scripts/check_transport.py hepmass_sim
 
-writes ``results/transport/hepmass_sim.csv``: for every task, on the rows of repetition 0, the
+writes ``reproduction/transport/hepmass_sim.csv``: for every task, on the rows of repetition 0, the
 Kolmogorov-Smirnov statistics of the columns and the energy distance of whole rows, between
 
 - the source and the target as they are,
@@ -32,6 +32,7 @@ import numpy as np
 from hydra.utils import instantiate
 
 from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.directories import DEFAULT_RESULTS
 from experiments.figures.fits import fit_repetition
 from experiments.protocol import method_seed
 from krda.diagnostics import column_distances, energy_distance
@@ -116,7 +117,7 @@ def main() -> None:
     parser.add_argument("--task", nargs="+", metavar="TASK", help="only these (default: all)")
     parser.add_argument("--output", type=Path, default=None, metavar="CSV")
     options = parser.parse_args()
-    output = options.output or Path("results/transport") / f"{options.dataset}.csv"
+    output = options.output or DEFAULT_RESULTS / "transport" / f"{options.dataset}.csv"
     probe = cell_from_config(compose_config((f"dataset={options.dataset}",)))
     names = options.task or instantiate(probe.config["dataset"]["data"]).task_names
     output.parent.mkdir(parents=True, exist_ok=True)

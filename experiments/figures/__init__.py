@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 from experiments.figures import (
     accuracy,
@@ -30,7 +32,14 @@ from experiments.plan import TablePlan
 from experiments.records import RecordStore
 from experiments.render import ReadOnce
 
-__all__ = ["FIGURES", "Request", "learning_curve_cells", "moons_figure", "render_figures"]
+__all__ = [
+    "FIGURES",
+    "Figures",
+    "Request",
+    "learning_curve_cells",
+    "moons_figure",
+    "render_figures",
+]
 
 MOST_WORKERS = 4
 """Each loads the drawing library anew, which takes about as long as drawing three figures."""
@@ -50,6 +59,21 @@ FIGURES: dict[str, Callable[[Request], list[Path]]] = {
 """Name of a kind of figure to the function that makes the files of it that are asked for."""
 
 
+class Figures(NamedTuple):
+    """What was drawn, and what could not be.
+
+    Attributes
+    ----------
+    paths : list of Path
+        The files written.
+    failures : list of str
+        A line for each figure that could not be made.
+    """
+
+    paths: list[Path]
+    failures: list[str]
+
+
 def render_figures(
     store: RecordStore,
     directory: Path,
@@ -58,7 +82,7 @@ def render_figures(
     tables: Sequence[TablePlan],
     tell: Callable[[str], None] = print,
     n_workers: int = 1,
-) -> list[Path]:
+) -> Figures:
     """Make all figures that belong to some tables.
 
     Parameters
@@ -80,12 +104,13 @@ def render_figures(
 
     Returns
     -------
-    paths : list of Path
-        The files written; the same records and rows give the same bytes.
+    figures : Figures
+        The same records and rows give the same bytes. A figure that fails costs no other one.
     """
     if compute or n_workers == 1:
         request = Request(store, directory, compute, tables, tell)
-        return [path for make in FIGURES.values() for path in make(request)]
+        paths = [path for name in FIGURES for path in _make(name, request)]
+        return Figures(paths, request.failures)
     with ProcessPoolExecutor(
         min(n_workers, MOST_WORKERS),
         # A forked child could inherit a lock that another thread holds.
@@ -93,12 +118,18 @@ def render_figures(
         initializer=_start_worker,
         initargs=(store.root, directory, tuple(tables)),
     ) as pool:
-        paths = []
-        for made, told in pool.map(_make_in_worker, FIGURES):
+        figures = Figures([], [])
+        for made, told, failures in pool.map(_make_in_worker, FIGURES):
             for line in told:
                 tell(line)
-            paths += made
-        return paths
+            figures.paths.extend(made)
+            figures.failures.extend(failures)
+        return figures
+
+
+def _make(name: str, request: Request) -> list[Path]:
+    # What fails before a kind of figure comes to its single ones costs that kind alone.
+    return request.attempt(name, partial(FIGURES[name], request))
 
 
 _worker_request: Request | None = None
@@ -109,7 +140,8 @@ def _start_worker(records: Path, directory: Path, tables: tuple[TablePlan, ...])
     _worker_request = Request(ReadOnce(records), directory, compute=False, tables=tables)
 
 
-def _make_in_worker(name: str) -> tuple[list[Path], list[str]]:
+def _make_in_worker(name: str) -> tuple[list[Path], list[str], list[str]]:
     assert _worker_request is not None
     told: list[str] = []
-    return FIGURES[name](replace(_worker_request, tell=told.append)), told
+    request = replace(_worker_request, tell=told.append, failures=[])
+    return _make(name, request), told, request.failures

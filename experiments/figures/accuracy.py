@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from experiments.figures.values import (
     task_name,
     title_of,
 )
-from experiments.plan import METHOD_LABELS, TablePlan
+from experiments.plan import TablePlan, method_label
 from experiments.published import STAND_INS, PublishedCell, has_published, published
 
 _REFERENCE = "source_only"
@@ -37,10 +37,11 @@ def draw(
     values: Mapping[tuple[str, str], CellValue],
     theirs: Mapping[tuple[str, str], PublishedCell],
 ) -> Any:
-    """Draw the accuracies of the paper's methods on the tasks of a table.
+    """Draw the accuracies of methods on the tasks of a table.
 
-    Tasks that are numbers are joined by lines, others are not: between two masses or two kinds
-    of goods lies nothing.
+    They are the paper's methods where there are published values of theirs, else all. Tasks that
+    are numbers are joined by lines, others are not: between two masses or two kinds of goods lies
+    nothing.
 
     Parameters
     ----------
@@ -54,14 +55,15 @@ def draw(
     """
     numeric = all(_is_number(task) for task in table.tasks)
     places = [float(task) for task in table.tasks] if numeric else list(range(len(table.tasks)))
+    methods = shown_methods(table, theirs)
     n_columns = 4 if len(table.tasks) <= 12 else 3
-    n_rows = -(-len(table.paper) // n_columns)
+    n_rows = -(-len(methods) // n_columns)
     with new_figure(PAGE_WIDTH, 1.35 * n_rows + (1.1 if numeric else 1.4)) as figure:
         grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
         axes = list(grid.flat)
-        for axis, method in zip(axes, table.paper, strict=False):
-            axis.set_title(METHOD_LABELS.get(method, method))
-            if method != _REFERENCE:
+        for axis, method in zip(axes, methods, strict=False):
+            axis.set_title(method_label(method))
+            if method != _REFERENCE and _REFERENCE in table.methods:
                 _, means, _ = _ours(table, values, _REFERENCE)
                 axis.plot(
                     places,
@@ -90,34 +92,47 @@ def draw(
                 axis.tick_params(axis="x", rotation=90, labelsize=6)
             elif len(places) > 5:
                 axis.set_xticks(places[::2], [task_name(table, t) for t in table.tasks[::2]])
-        for axis in axes[len(table.paper) :]:
+        for axis in axes[len(methods) :]:
             axis.remove()
         percent_limits(axes[0])
         for axis in grid[:, 0]:
             axis.set_ylabel("Accuracy (%)")
-        for column in range(min(n_columns, len(table.paper))):
-            lowest = grid[(len(table.paper) - 1 - column) // n_columns, column]
+        for column in range(min(n_columns, len(methods))):
+            lowest = grid[(len(methods) - 1 - column) // n_columns, column]
             lowest.tick_params(axis="x", labelbottom=True)
-            lowest.set_xlabel("Rotation of the target" if numeric else "Task")
-        figure_legend(figure, axes[: len(table.paper)], 4)
+            lowest.set_xlabel("Rotation of the target" if table.dataset == "moons" else "Task")
+        figure_legend(figure, axes[: len(methods)], 4)
         figure.suptitle(f"{title_of(table)}: accuracy of each method, with 95% intervals")
-        footnote(figure, notes(table, values))
+        footnote(figure, notes(table, values, methods))
         return figure
 
 
-def notes(table: TablePlan, values: Mapping[tuple[str, str], CellValue]) -> list[str]:
+def shown_methods(
+    table: TablePlan, theirs: Mapping[tuple[str, str], PublishedCell]
+) -> tuple[str, ...]:
+    """Methods of the figure: the paper's where published values stand beside them, else all."""
+    return table.paper if theirs and table.paper else table.methods
+
+
+def notes(
+    table: TablePlan,
+    values: Mapping[tuple[str, str], CellValue],
+    methods: Sequence[str],
+) -> list[str]:
     """Footnotes of a figure with published values: whose these are, and what is missing.
 
     Parameters
     ----------
     table : TablePlan
     values : mapping of (task, method) to CellValue
+    methods : sequence of str
+        Those that the figure shows.
 
     Returns
     -------
     lines : list of str
     """
-    shown = {key: value for key, value in values.items() if key[1] in table.paper}
+    shown = {key: value for key, value in values.items() if key[1] in methods}
     lines = gaps(shown, lambda task: task_name(table, task))
     if table.dataset in STAND_INS:
         real = STAND_INS[table.dataset].upper()
@@ -191,8 +206,9 @@ def render(request: Request) -> list[Path]:
     -------
     paths : list of Path
     """
-    paths = []
-    for table in request.tables:
+
+    def make(table: TablePlan, name: str) -> list[Path]:
         figure = partial(draw, table, theirs=published_values(table))
-        paths += draw_recorded(request, f"accuracy_{table.name}", table.cells, figure)
-    return paths
+        return draw_recorded(request, name, table.cells, figure)
+
+    return request.each_table("accuracy", make)

@@ -13,7 +13,7 @@ from experiments.figures.accuracy import notes, published_values
 from experiments.figures.request import Request
 from experiments.figures.style import PAGE_WIDTH, footnote, new_figure
 from experiments.figures.values import CellValue, draw_recorded, task_name, title_of
-from experiments.plan import METHOD_LABELS, TablePlan
+from experiments.plan import TablePlan, method_label
 from experiments.published import PublishedCell
 from experiments.published.anomalies import anomalies
 from experiments.tables.wording import signed
@@ -64,7 +64,7 @@ def draw(
                         text += f" ({value.gap})"
                 _write(axis, row, column, text, float(differences[row, column]))
         image = axis.imshow(differences, cmap=_MAP, vmin=-_LIMIT, vmax=_LIMIT, aspect="auto")
-        axis.set_xticks(range(len(methods)), [METHOD_LABELS.get(m, m) for m in methods])
+        axis.set_xticks(range(len(methods)), [method_label(m) for m in methods])
         axis.tick_params(axis="x", top=True, labeltop=True, bottom=False, labelbottom=False,
                          rotation=35)  # fmt: skip
         for label in axis.get_xticklabels():
@@ -75,7 +75,7 @@ def draw(
         figure.colorbar(image, ax=axis, extend="both", pad=0.01, aspect=30,
                         label="Points of accuracy, ours − published")  # fmt: skip
         figure.suptitle(f"{title_of(table)}: ours minus the published accuracy")
-        lines = notes(table, {key: v for key, v in values.items() if key in theirs})
+        lines = notes(table, {key: v for key, v in values.items() if key in theirs}, methods)
         if suspect:
             lines.append(
                 f"{_SUSPECT} The published value is suspect, see experiments/published/"
@@ -119,11 +119,14 @@ def render(request: Request) -> list[Path]:
     -------
     paths : list of Path
     """
-    paths = []
-    for table in request.tables:
+
+    def make(table: TablePlan, name: str) -> list[Path]:
         theirs = published_values(table)
+        if not theirs:
+            request.tell(f"figure {name}: left out, the paper has no values of such data")
+            return []
         cells = {key: cell for key, cell in table.cells.items() if key in theirs}
         figure = partial(draw, table, theirs=theirs)
-        name = f"differences_{table.name}"
-        paths += draw_recorded(request, name, cells, figure, "records with published values")
-    return paths
+        return draw_recorded(request, name, cells, figure, "records with published values")
+
+    return request.each_table("differences", make)

@@ -21,7 +21,7 @@ from experiments.figures.style import (
     percent_limits,
 )
 from experiments.figures.values import CellValue, draw_recorded, gaps
-from experiments.plan import METHOD_LABELS
+from experiments.plan import method_label
 
 
 def learning_curve_cells(overrides: Sequence[str] = ()) -> list[Cell]:
@@ -91,7 +91,7 @@ def _draw_method(axis: Any, plan: CurvePlan, method: str, values: list[CellValue
         ms=4,
         lw=2 if emphasis else 1.2,
         zorder=4 if emphasis else 3,
-        label=METHOD_LABELS.get(method, method),
+        label=method_label(method),
     )
     for x, mean, value in zip(plan.values, means, values, strict=True):
         if value.interval is not None and value.gap is not None:
@@ -109,8 +109,8 @@ def render(request: Request) -> list[Path]:
     -------
     paths : list of Path
     """
-    paths = []
-    for plan in curves_of(request.tables):
-        figure = partial(draw, plan)
-        paths += draw_recorded(request, f"learning_curve_{plan.name}", plan.cells, figure)
-    return paths
+
+    def make(plan: CurvePlan, name: str) -> list[Path]:
+        return draw_recorded(request, name, plan.cells, partial(draw, plan))
+
+    return request.each("learning_curve", curves_of(request.tables), make)

@@ -293,22 +293,21 @@ def render(request: Request) -> list[Path]:
     -------
     paths : list of Path
     """
-    paths = []
-    for table in request.tables:
-        name = f"marginals_{table.name}"
+
+    def make(table: TablePlan, name: str) -> list[Path]:
         if METHOD not in table.methods:
-            continue
+            return []
         found = obtain_marginals(request, table, request.directory / f"{name}.csv")
         if not found:
             request.tell(f"figure {name}: left out, no quantiles are stored")
-            continue
+            return []
         for task in table.tasks:
             if task not in found:
                 request.tell(f"figure {name}: nothing is stored for {task}")
         if len(next(iter(found.values())).source) <= WIDE:
-            paths += save_figure(draw_columns(table, found), request.directory / name)
-        else:
-            paths += save_figure(draw_statistics(table, found), request.directory / name)
-            figure = draw_quantiles(table, found)
-            paths += save_figure(figure, request.directory / f"{name}_quantiles")
-    return paths
+            return save_figure(draw_columns(table, found), request.directory / name)
+        paths = save_figure(draw_statistics(table, found), request.directory / name)
+        figure = draw_quantiles(table, found)
+        return paths + save_figure(figure, request.directory / f"{name}_quantiles")
+
+    return request.each_table("marginals", make)

@@ -26,7 +26,7 @@ from experiments.figures.values import (
     task_name,
     title_of,
 )
-from experiments.plan import METHOD_LABELS, TablePlan
+from experiments.plan import TablePlan, method_label
 
 _FAMILIES = {
     "no adaptation": (("source_only", "target_only"), "X", BLACK),
@@ -117,13 +117,13 @@ def draw(table: TablePlan, values: Mapping[tuple[str, str], CellValue]) -> Any:
             "provenance.md."
         )
         if left_out:
-            names = ", ".join(METHOD_LABELS.get(m, m) for m in left_out)
+            names = ", ".join(method_label(m) for m in left_out)
             lines.append(f"Not shown, for want of a value on some task: {names}.")
         footnote(figure, lines)
         _label_points(
             figure,
             axis,
-            {METHOD_LABELS.get(m, m): (cost.seconds, cost.accuracy) for m, cost in found.items()},
+            {method_label(m): (cost.seconds, cost.accuracy) for m, cost in found.items()},
         )
         return figure
 
@@ -198,8 +198,8 @@ def render(request: Request) -> list[Path]:
     -------
     paths : list of Path
     """
-    paths = []
-    for table in request.tables:
-        figure = partial(draw, table)
-        paths += draw_recorded(request, f"runtime_{table.name}", table.cells, figure)
-    return paths
+
+    def make(table: TablePlan, name: str) -> list[Path]:
+        return draw_recorded(request, name, table.cells, partial(draw, table))
+
+    return request.each_table("runtime", make)

@@ -188,16 +188,16 @@ def render(request: Request) -> list[Path]:
     -------
     paths : list of Path
     """
-    paths: list[Path] = []
-    for table in request.tables:
+
+    def make(table: TablePlan, name: str) -> list[Path]:
         task = TASKS.get(table.dataset)
         if task is None:
-            continue
-        name = f"training_{table.name}"
+            return []
         curves = obtain_curves(request, table, task, request.directory / f"{name}.csv")
         if curves is None:
             request.tell(f"figure {name}: left out, no curves are stored")
-            continue
+            return []
         title = f"{table.title}, {table.task_label.format(task)}: training of the density"
-        paths += save_figure(draw(curves, title=title), request.directory / name)
-    return paths
+        return save_figure(draw(curves, title=title), request.directory / name)
+
+    return request.each_table("training", make)

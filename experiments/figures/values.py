@@ -10,7 +10,7 @@ from typing import Any
 from experiments.cells import Cell
 from experiments.figures.request import Request
 from experiments.figures.style import save_figure
-from experiments.plan import METHOD_LABELS, TablePlan
+from experiments.plan import TablePlan, method_label
 from experiments.records import RecordStore
 from experiments.render import stored
 from experiments.statistics import Interval, mean_and_interval
@@ -142,7 +142,7 @@ def gaps(
     lines = []
     for kind, methods in sorted(found.items()):
         told = [
-            METHOD_LABELS.get(method, method)
+            method_label(method)
             + (f" ({', '.join(keys)})" if len(keys) <= 6 and len(keys) < totals[method]
                else f" ({len(keys)} of {totals[method]})")
             for method, keys in methods.items()

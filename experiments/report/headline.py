@@ -130,7 +130,7 @@ def headline_of(found: DatasetSummary) -> Headline:
     }
     labels = {method.name: method.label for method in table.spec.rows}
     others = [m.name for m in table.spec.rows if not m.ours and m.name not in (*REFERENCES, KRDA)]
-    ours = [m.name for m in table.spec.rows if m.ours]
+    ours = [m.name for m in table.spec.rows if m.ours and m.name not in (*REFERENCES, KRDA)]
 
     def shown(method: str) -> str:
         if method not in table.summaries:
@@ -204,9 +204,9 @@ def _krda(
     side = our_side(table)
     if side.missing((KRDA, *COMPETITORS)):
         told.append(
-            "Some of the paper's methods are not complete, so nothing is said of KRDA's place "
-            f"among them; among the rows that are complete on a task it is best or tied on "
-            f"{_bold(table, KRDA)} of {n_tasks} tasks."
+            "Some of the paper's methods are not complete, or not in this table, so nothing is "
+            "said of KRDA's place among them; among the rows that are complete on a task it is "
+            f"best or tied on {_bold(table, KRDA)} of {n_tasks} tasks."
         )
     else:
         told.append(

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from experiments.comparisons import READING, WARNING, method_rows, rank_tests, remarks
 from experiments.paper_claims import CheckedClaim, Claim, our_verdict, told_once
-from experiments.plan import METHOD_LABELS, TablePlan
+from experiments.plan import TablePlan, method_label
 from experiments.published.anomalies import Anomaly, anomalies
 from experiments.records import RecordStore
 from experiments.render import SECONDS, Provenance, provenance
@@ -176,7 +176,7 @@ def _dataset_view(plan: TablePlan, found: DatasetSummary, figures: Path) -> Data
         headline=headline_of(found),
         tasks=tuple(task.label for task in spec.tasks),
         rows=row_views(table) if recorded else (),
-        caption=tuple(wording.caption(table)),
+        caption=tuple(wording.reading(table)),
         failures=tuple(wording.failures(table)),
         missing=tuple(wording.missing(table)),
         placebo_head=wording.PLACEBO_HEAD,
@@ -293,7 +293,7 @@ def _seconds(
             for number in (median(times), max(times)) if times else (None, None):
                 text = wording.MISSING if number is None else f"{number:.3f}"
                 cells.append((text, sort_value(number)))
-        rows.append((METHOD_LABELS[method], cells))
+        rows.append((method_label(method), cells))
     return tuple(view.title for view in views), rows
 
 
@@ -310,7 +310,7 @@ def _commands(tables: Sequence[TablePlan]) -> list[tuple[str, str]]:
         (everything, "run what is not done, and write tables, figures and this page"),
         (f"make reproduce-tables TABLE={plan.name}", "one table alone"),
         ("make results", "bring the committed results up to date"),
-        ("make tables", "render everything again from the committed records, offline"),
+        ("make tables", "render everything again from the records, offline"),
         ("make status", "which cells are done, stale, failed or missing"),
         (
             f"python -m experiments.explain {plan.dataset}/{task} {method} --verify",

@@ -64,11 +64,16 @@ def dataset_pictures(
     """
     name = plan.name
     shown = f" {found.table.spec.title}." if found.simulated else ""
+    of_what = (
+        "Accuracy of each of the paper's methods by task, ours with the 95 % interval and the "
+        "published values as open markers."
+        if found.table.has_published
+        else "Accuracy of each method by task, with the 95 % interval."
+    )
     wanted = [
         (
             f"accuracy_{name}",
-            "Accuracy of each of the paper's methods by task, ours with the 95 % interval and the "
-            "published values as open markers.",
+            of_what,
             "One panel a method with accuracy by task; the same numbers stand in the table.",
         )
     ]

@@ -53,6 +53,7 @@ class RowView:
     label, note : str
         The note says where the method stands aside from the paper's competitors.
     ours : bool
+        Whether it stands below the line, among rows that are not in the paper.
     cells : tuple of CellView
         One a task, then the mean.
     """
@@ -82,13 +83,14 @@ def row_views(table: Table) -> tuple[RowView, ...]:
     spec = table.spec
     rows = []
     for method in spec.rows:
+        aside = method.ours and table.has_published
         cells = [_cell(table, table.cells[task.name, method.name]) for task in spec.tasks]
         note = "reference" if method.name in spec.references else ""
         rows.append(
             RowView(
                 method.label,
-                wording.NOT_IN_PAPER if method.ours else note,
-                method.ours,
+                wording.NOT_IN_PAPER if aside else note,
+                aside,
                 (*cells, _mean(table, method.name, published=method.published)),
             )
         )

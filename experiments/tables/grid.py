@@ -91,14 +91,17 @@ def _by_method(table: Table, tasks: tuple[TaskColumn, ...], *, last: bool) -> Gr
     for method in table.spec.rows:
         cells = [table.cells[task.name, method.name] for task in tasks]
         summary = table.summaries[method.name]
-        above: Literal["", "rule", "ours"] = "" if separated else "rule"
-        if method.ours and not separated:
+        # Without published values a method is one line, and nothing sets the paper's apart.
+        aside = method.ours and table.has_published
+        ruled = not separated and (table.has_published or not lines)
+        above: Literal["", "rule", "ours"] = "rule" if ruled else ""
+        if aside and not separated:
             above, separated = "ours", True
         ours = [_ours(cell) for cell in cells]
         mean = [Entry(wording.mean_text(summary.ours, n_tasks))] if last else []
-        who = wording.NOT_IN_PAPER if method.ours else "ours"
+        who = wording.NOT_IN_PAPER if aside else "ours"
         lines.append(Line((Entry(method.label), Entry(who), *ours, *mean), above))
-        if not method.published:
+        if not (method.published and table.has_published):
             continue
         printed = [_printed(table, cell) for cell in cells]
         mean = [Entry(wording.mean_text(summary.published, n_tasks))] if last else []
@@ -132,7 +135,7 @@ def _by_task(table: Table) -> Grid:
         [Entry(wording.mean_text(s.difference, n_tasks, sign=True)) for s in summaries],
         published=table.has_published,
     )
-    return Grid(("Task", "", *(_column(method) for method in methods)), tuple(lines))
+    return Grid(("Task", "", *(_column(table, method) for method in methods)), tuple(lines))
 
 
 def _three(
@@ -150,8 +153,9 @@ def _three(
     return lines
 
 
-def _column(method: MethodRow) -> str:
-    return f"{method.label} ({wording.NOT_IN_PAPER})" if method.ours else method.label
+def _column(table: Table, method: MethodRow) -> str:
+    aside = method.ours and table.has_published
+    return f"{method.label} ({wording.NOT_IN_PAPER})" if aside else method.label
 
 
 def _ours(cell: Cell) -> Entry:

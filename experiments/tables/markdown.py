@@ -39,7 +39,7 @@ def render_markdown(
     """
     table = build_table(spec, lookup, values=values, oddities=oddities)
     parts = [f"## {escape(spec.title)}", *(_grid(grid) for grid in grids(table))]
-    parts.append(_items(wording.caption(table)))
+    parts.append(_items(wording.reading(table)))
     for title, items in (
         ("Repetitions that are not done", list(wording.failures(table))),
         ("Missing cells", list(wording.missing(table))),

@@ -39,7 +39,7 @@ class MethodRow:
     published : bool
         Whether to show the published values and the difference.
     ours : bool
-        Whether the method is not in the paper; such rows stand below a line.
+        Whether the method is not in the paper; such rows stand below the others.
     """
 
     name: str
@@ -79,6 +79,8 @@ class TableSpec:
         print of published values is that of the table named.
     tasks_in_rows : bool
         Whether tasks stand in rows and methods in columns, as the paper prints them.
+    glossary : str
+        What the names of methods and tasks mean, plain text; empty tells nothing.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class TableSpec:
     references: tuple[str, ...] = REFERENCES
     part: str | None = None
     tasks_in_rows: bool = False
+    glossary: str = ""
 
     def __post_init__(self) -> None:
         if self.dataset in STAND_INS and "simulated" not in self.title.lower():

@@ -84,11 +84,20 @@ def mean_text(mean: Mean, n_tasks: int, *, sign: bool = False) -> str:
     return text
 
 
+def reading(table: Table) -> list[str]:
+    """What stands below a table on a page: the glossary, then the caption, an item each."""
+    glossary = table.spec.glossary
+    return [*([glossary] if glossary else []), *caption(table)]
+
+
 def caption(table: Table) -> list[str]:
     """The rules by which to read a table, one or more sentences an item."""
     spec = table.spec
     labels = [method.label for method in spec.rows if method.name in spec.references]
     aside = f", {' and '.join(labels)} aside," if labels else ""
+    both = "; that of the differences is over the tasks that have both"
+    if not table.has_published:
+        both = ""
     lines = [
         "Accuracy in percent: mean ± half-width of the 95 % interval over "
         f"{spec.repetitions} repetitions, t(0.975, n−1)·s/√n with s² = Σ(a−mean)²/(n−1). The "
@@ -96,8 +105,7 @@ def caption(table: Table) -> list[str]:
         "moves with the subsample and the seed, not how it would move on new data.",
         "Bold: the interval overlaps, or touches, that of the method with the best mean on the "
         f"task{aside} among the methods with all repetitions done.",
-        "mean: over the tasks, without an interval; (k/m tasks) where some have no value; that of "
-        "the differences is over the tasks that have both. "
+        f"mean: over the tasks, without an interval; (k/m tasks) where some have no value{both}. "
         f"{MISSING}: no record, the cell is missing. (k/n): only k of n repetitions are done; "
         "†: a mean that rests on such cells.",
     ]
@@ -123,7 +131,7 @@ def caption(table: Table) -> list[str]:
                 f"The published values are those of {table.stands_in_for}, shown for orientation: "
                 f"{spec.dataset} is other data, so no cell can reproduce them and none is judged."
             )
-    if any(method.ours for method in spec.rows) and not spec.tasks_in_rows:
+    if table.has_published and any(m.ours for m in spec.rows) and not spec.tasks_in_rows:
         lines.append(f"Rows below the line are {NOT_IN_PAPER}; they compete for bold all the same.")
     lines.extend(spec.notes)
     return lines

@@ -26,6 +26,7 @@ from experiments.comparisons import (
     comparison_csv,
     comparison_markdown,
     interquartile_mean,
+    method_rows,
     omnibus_csv,
     paired_tests,
     pairs_csv,
@@ -259,6 +260,22 @@ class TestComparison:
             )
             assert cells[4] == f"{float(row['rank_paper']):.2f}"
             assert cells[6] == f"{float(row['rank_published']):.2f}"
+
+    def test_page_explains_its_brackets_and_of_what_krda_is_ahead(self) -> None:
+        spec = spec_of("moons")
+        comparison = comparison_of(spec, random_records(spec, 9))
+        text = comparison_markdown([comparison])
+        items = [line for line in text.splitlines() if line.startswith("- ")]
+        assert any(i.startswith("- mean: ") and "In brackets the ends" in i for i in items)
+        (minus,) = [i for i in items if i.startswith("- KRDA minus (IQM): KRDA's IQM minus the")]
+        assert "the other sign" in minus
+        assert any("TCA: transfer component analysis (Pan et al., 2011)" in i for i in items)
+        head, _ = method_rows(comparison)
+        assert head[1:4] == ["mean", "IQM", "KRDA minus (IQM)"]
+        krda = next(found for found in comparison.aggregates if found.method == "krda").iqm.value
+        for found in comparison.aggregates:
+            if found.krda_minus is not None:
+                assert found.krda_minus.value == pytest.approx(krda - found.iqm.value)
 
     def test_method_with_an_unfinished_cell_is_left_out_and_named(self) -> None:
         spec = spec_of("moons")

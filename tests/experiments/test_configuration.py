@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from cell_factory import SMOKE
 from hydra.utils import instantiate
@@ -9,6 +11,7 @@ from experiments.configuration import (
     compose_config,
     config_names,
 )
+from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
 from experiments.plan import METHOD_LABELS, load_table
 from experiments.protocol import Protocol
 from krda.adaptation import DomainAdaptationClassifier
@@ -115,3 +118,8 @@ def test_a_grid_has_the_cells_that_hydra_composes_one_by_one(dataset, overrides)
     )
     assert cell == alone
     assert cell.timeout_seconds == alone.timeout_seconds
+
+
+def test_what_is_run_goes_by_default_to_where_status_and_explain_look():
+    assert Path(compose_config(()).runtime.results) == DEFAULT_RESULTS
+    assert DEFAULT_RESULTS != COMMITTED_RESULTS

@@ -95,6 +95,18 @@ def test_no_record_and_a_damaged_one_are_told_with_the_command(results, capsys):
     assert "damaged or was cut off" in capsys.readouterr().err
 
 
+def test_the_directory_is_told_first_and_where_nothing_was_run_yet_the_committed_one_is_named(
+    results, tmp_path, monkeypatch, capsys
+):
+    assert explain.main(arguments(results)) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"Results: {results}"
+    monkeypatch.chdir(tmp_path)
+    assert explain.main(["moons/40", "sa", "--protocol", "smoke"]) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == "Results: reproduction"
+    assert "--results results" in err
+
+
 @pytest.mark.parametrize("task", ["moons", "moons/", "mnist/3"])
 def test_a_task_that_is_none_is_refused(task, capsys):
     with pytest.raises(SystemExit):

@@ -2,6 +2,7 @@ import re
 import subprocess
 import sys
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -476,9 +477,9 @@ class TestRenderFigures:
     def test_an_empty_store_gives_no_figure_and_a_line_for_each(self, tmp_path):
         told = []
         store = store_at(tmp_path)
-        assert (
-            render_figures(store, tmp_path, compute=False, tables=[MOONS], tell=told.append) == []
-        )
+        assert render_figures(
+            store, tmp_path, compute=False, tables=[MOONS], tell=told.append
+        ) == ([], [])  # fmt: skip
         assert len([line for line in told if "left out" in line]) == len(FIGURES)
 
     def test_figures_of_data_that_is_not_asked_for_are_not_made(self, tmp_path):
@@ -495,7 +496,8 @@ class TestRenderFigures:
         for name in ("moons_40", "gaussians_2-3", "moons_components_2"):
             save_rows(made_up_rows(), tmp_path / f"{name}.csv", "0")
         save_marginals({"10": made_up_marginals()}, tmp_path / "marginals_moons.csv")
-        paths = render_figures(store, tmp_path, compute=False, tables=[MOONS])
+        paths, failures = render_figures(store, tmp_path, compute=False, tables=[MOONS])
+        assert failures == []
         assert [path.name for path in paths if path.suffix == ".png"] == [
             "marginals_moons.png", "accuracy_moons.png", "differences_moons.png",
             "runtime_moons.png", "gaussians.png", "moons_40.png", "moons_components.png",
@@ -509,7 +511,7 @@ class TestRenderFigures:
         found = []
         for n_workers in (1, 2):
             told = []
-            paths = render_figures(
+            paths, _ = render_figures(
                 store, tmp_path, compute=False, tables=[MOONS], tell=told.append,
                 n_workers=n_workers,
             )  # fmt: skip
@@ -519,6 +521,40 @@ class TestRenderFigures:
         assert found[0] == found[1]
         assert len(found[0][1]) == 8
         assert found[0][0]
+
+    def test_a_figure_that_fails_costs_no_other_one_and_is_told(self, cells, tmp_path, monkeypatch):
+        def broken(table, *arguments, **keywords):
+            if table.name == "broken":
+                raise KeyError("made up")
+            return draw(table, *arguments, **keywords)
+
+        draw = accuracy.draw
+        monkeypatch.setattr(accuracy, "draw", broken)
+        monkeypatch.setitem(FIGURES, "moons", lambda request: 1 / 0)
+        store = fill(store_at(tmp_path), cells[0])
+        tables = [renamed(MOONS, name="broken"), MOONS]
+        paths, failures = render_figures(store, tmp_path, compute=False, tables=tables)
+        assert failures == [
+            "accuracy_broken: KeyError: 'made up'", "moons: ZeroDivisionError: division by zero",
+        ]  # fmt: skip
+        assert {path.name for path in paths if path.suffix == ".png"} == {
+            "accuracy_moons.png", "differences_broken.png", "differences_moons.png",
+            "runtime_broken.png", "runtime_moons.png",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("n_paper", [0, 2])
+    def test_without_published_values_all_methods_are_drawn(self, tmp_path, n_paper):
+        methods = (*MOONS.methods, "my_method")
+        table = renamed(
+            MOONS, name="mine", dataset="gaussians", tasks=("2-3",), task_label="{}",
+            paper=methods[:n_paper], ours=methods[n_paper:],
+        )  # fmt: skip
+        cells = {key: make_cell(f"dataset.task={key[0]}", dataset="gaussians", method="krda")
+                 for key in product(table.tasks, methods)}  # fmt: skip
+        figure = accuracy.draw(table, cell_values(cells, store_at(tmp_path)), {})
+        labels = ["Source only", "Target only", "SA", "KRDA", "Each domain standardised",
+                  "my_method"]  # fmt: skip
+        assert [axis.get_title() for axis in figure.axes] == labels
 
     def test_what_is_stored_is_drawn_without_the_libraries_that_a_fit_needs(self):
         code = (

@@ -10,11 +10,20 @@ from pathlib import Path
 import pytest
 from cell_factory import make_cell
 from record_factory import make_record
+from report_pages import ENVIRONMENT, report_of
 from table_plans import ADDITIONS, plan_of
 
+from experiments.cells import Cell
 from experiments.plan import TablePlan
 from experiments.records import Outcome, RecordError, RecordStore
-from experiments.render import ReadOnce, lookup_of, render_summary, render_table, stored
+from experiments.render import (
+    ReadOnce,
+    lookup_of,
+    render_provenance,
+    render_summary,
+    render_table,
+    stored,
+)
 from experiments.summary import summarise
 
 METHODS = ("source_only", "target_only", "krda", "ot", "sa", "jan", "tca")
@@ -45,8 +54,15 @@ def fill(plan: TablePlan, root: Path) -> RecordStore:
     for number, ((task, method), cell) in enumerate(plan.cells.items()):
         n = cell.config["protocol"]["n_repetitions"]
         values = [(number * 37 + 11 * i) % 100 / 100 for i in range(n)]
-        record = make_record("moons", task, method, *values)
-        store.write(replace(record, config=cell.config, config_sha256=cell.config_sha256))
+        record = make_record(plan.dataset, task, method, *values)
+        store.write(
+            replace(
+                record,
+                config=cell.config,
+                config_sha256=cell.config_sha256,
+                environment=ENVIRONMENT,
+            )
+        )
     return store
 
 
@@ -114,6 +130,80 @@ def test_an_empty_store_renders_without_a_number_of_ours(plan: TablePlan, tmp_pa
     assert {(row["mean"], row["verdict"]) for row in rows} <= {
         ("", "missing"), ("", "no published value"),
     }  # fmt: skip
+
+
+@pytest.fixture(params=["copied", "empty"])
+def unpublished(request: pytest.FixtureRequest) -> TablePlan:
+    """A table of data that the paper does not have, with its list of methods copied or empty."""
+    methods = (*METHODS, "quantiles", "my_method")
+    n_paper = len(METHODS) if request.param == "copied" else 0
+    found = TablePlan(
+        name="mine",
+        title="Data of my own",
+        dataset="gaussians",
+        tasks=("2-3", "3-2"),
+        task_label="{}",
+        paper=methods[:n_paper],
+        ours=methods[n_paper:],
+        test_rows=1000,
+    )
+    cells = {}
+    for task in found.tasks:
+        for method in methods:
+            known = make_cell(f"dataset.task={task}", dataset="gaussians", method="source_only")
+            config = {**known.config, "method": {**known.config["method"], "name": method}}
+            cells[task, method] = Cell(config, None)
+    found.__dict__["cells"] = cells
+    return found
+
+
+def test_a_table_without_published_values_shows_ours_alone(
+    unpublished: TablePlan, tmp_path: Path
+) -> None:
+    store = fill(unpublished, tmp_path / "records")
+    paths = render_table(unpublished, store, tmp_path / "tables")
+    assert [path.name for path in paths] == ["mine.md", "mine.tex", "mine.csv"]
+    text = paths[0].read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(unpublished.methods)
+    assert {row.split(" | ")[1] for row in rows} == {"ours"}
+    report = report_of([unpublished], tmp_path).read_text(encoding="utf-8")
+    table = report.partition('id="table-mine"')[2].partition("</table>")[0]
+    latex = paths[1].read_text(encoding="utf-8")
+    for page in (text, latex, table):
+        assert "not in the paper" not in page
+        assert " paper " not in page
+        assert "difference" not in page
+        assert "my_method" in page.replace("\\_", "_")
+    assert latex.count(r"\midrule") == 1
+
+
+def test_of_data_that_the_paper_lacks_its_methods_are_known_whichever_list_has_them(
+    unpublished: TablePlan, tmp_path: Path
+) -> None:
+    store = fill(unpublished, tmp_path / "records")
+    render_table(unpublished, store, tmp_path)
+    known = {row["method"]: row["in_paper"] for row in lines(tmp_path / "mine.csv")}
+    assert known == dict.fromkeys(METHODS, "true") | {"quantiles": "false", "my_method": "false"}
+    summary = summarise([unpublished], store)
+    render_summary(summary, tmp_path)
+    (comparison,) = summary.datasets[0].comparison.ranks[:1]
+    assert set(comparison.methods) == set(METHODS) - {"target_only"}
+    text = render_provenance([unpublished], store, tmp_path).read_text(encoding="utf-8")
+    assert "| my_method | " in text, "a method without a label goes by its name"
+
+
+def test_names_of_methods_and_tasks_are_told_below_a_table(plan: TablePlan, tmp_path: Path) -> None:
+    store = fill(plan, tmp_path / "records")
+    render_table(plan, store, tmp_path)
+    told = "Methods: Source only: the classifier trained on the source as it is;"
+    for name in ("moons.md", "moons-main.md"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        (line,) = [line for line in text.splitlines() if told in line]
+        assert "SA: subspace alignment (Fernando et al., 2013)" in line
+        assert line.endswith("Tasks: 40° is the target rotated by 40 degrees.")
+        assert ("TCA: " in line) == (name == "moons.md"), "only what the table has"
+    assert told in report_of([plan], tmp_path).read_text(encoding="utf-8")
 
 
 class TestNothingUnfinishedLooksDone:

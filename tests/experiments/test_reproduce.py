@@ -170,6 +170,51 @@ def test_status_counts_what_is_there_and_runs_nothing(clean_run, tmp_path, capsy
     assert not (tmp_path / "nothing").exists()
 
 
+def test_status_counts_the_named_methods_alone_whether_commas_or_spaces_part_them(
+    clean_run, capsys
+):
+    told = []
+    for methods in (["krda", "ot"], ["krda,ot"], ["krda,", "ot"]):
+        arguments = [*SMALL[:4], "--status", "--results", str(clean_run), "--method", *methods]
+        assert reproduce.main(arguments) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1] == told[2]
+    assert told[0].splitlines()[0] == f"Results: {clean_run}"
+    assert "moons: 18 cells: 9 done, 9 missing" in told[0]
+    assert "moons_rows: 10 cells: 5 done, 5 missing" in told[0]
+    assert "other cells" not in told[0], "cells of other methods are still the tables' own"
+
+
+def test_an_unknown_method_between_commas_is_refused_with_those_that_there_are(capsys):
+    with pytest.raises(SystemExit):
+        reproduce.main(["--status", "--method", "krda,mnist"])
+    assert "'mnist' given; choose from cdan, dan," in capsys.readouterr().err
+
+
+def test_cells_of_a_learning_curve_that_nobody_named_are_told_at_the_start(clean_run, capsys):
+    assert reproduce.main([*SMALL[:-2], "--results", str(clean_run)]) == 0
+    out = capsys.readouterr().out
+    told = "With the tables of moons comes the learning curve moons_rows: 5 more cells."
+    assert out.index(told) < out.index("14 cells: 14 done already, 0 to run")
+
+
+def test_a_method_that_no_table_has_is_told(tmp_path, capsys):
+    arguments = [*SMALL[:4], "--status", "--method", "krda_unspread", "--results", str(tmp_path)]
+    assert reproduce.main(arguments) == 0
+    assert "krda_unspread is in none of these tables" in capsys.readouterr().out
+
+
+def test_where_nothing_was_run_yet_the_committed_results_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for action, status in (("--status", 0), ("--render", 1)):
+        assert reproduce.main([*SMALL[:4], action]) == status
+        out = capsys.readouterr().out
+        assert out.splitlines()[0] == "Results: reproduction"
+        assert "no records in reproduction" in out
+        assert "--results results" in out
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_status_names_what_is_wrong_and_what_is_interrupted(clean_run, tmp_path, capsys):
     shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
     store = RecordStore(tmp_path / "records")

@@ -1,0 +1,35 @@
+"""Where results lie: what a person runs goes to one directory, what is committed to another.
+
+Whatever a person types writes to, and reads from, :data:`DEFAULT_RESULTS`, which git ignores. The
+committed results are named wherever they are meant: ``--results results``, ``RESULTS=results``.
+``configs/benchmark.yaml`` has the same default.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DEFAULT_RESULTS = Path("reproduction")
+COMMITTED_RESULTS = Path("results")
+
+
+def nothing_there(results: Path) -> str | None:
+    """Say that nothing was run into the default directory yet, and how to read the committed one.
+
+    Parameters
+    ----------
+    results : Path
+        The directory that is to be read.
+
+    Returns
+    -------
+    sentence : str or None
+        None where there are records, or another directory than the default was asked for.
+    """
+    if results != DEFAULT_RESULTS or (results / "records").is_dir():
+        return None
+    return (
+        f"There are no records in {results}, for nothing was run into it yet. Those of the "
+        f"repository are read with --results {COMMITTED_RESULTS} (make: "
+        f"RESULTS={COMMITTED_RESULTS})."
+    )

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from baselines.dalib_compat import DomainDiscriminator
-from baselines.networks import JointlyTrained, Transfer, TransferLoss, build, require_integer
+from baselines.networks import JointlyTrained, Transfer, TransferLoss, build
 from baselines.stacked import Stack
+from krda.parameters import require_integer
 
 
 def reversal_coefficient(step: int, warmup_steps: int) -> float:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from baselines.dalib_compat import index_matrix
-from baselines.networks import JointlyTrained, Transfer, TransferLoss, require_number
+from baselines.networks import JointlyTrained, Transfer, TransferLoss
 from baselines.stacked import Stack
+from krda.parameters import require_number
 
 # Factors of the mean squared distance in the squared bandwidths, as in dalib's examples.
 BANDWIDTH_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)

@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,6 +53,7 @@ from krda.adaptation import (
     seed_from,
 )
 from krda.denormals import denormals_as_zero
+from krda.parameters import find_device, require_integer, require_number
 
 # What a training step is made of: tensors whose first dimension is the model.
 Batch = tuple[Tensor, ...]
@@ -805,42 +805,3 @@ def cross_entropy(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> tup
     log_p = torch.log_softmax(logits, dim=2)
     losses = (labels * log_p).sum(dim=(1, 2)).div_(-n)
     return losses, log_p.exp_().sub_(labels).div_(n)
-
-
-def find_device(name: str) -> torch.device:
-    """Return the named device.
-
-    Parameters
-    ----------
-    name : str
-        ``cpu``, ``cuda``, ``cuda:1``, ...
-
-    Returns
-    -------
-    device : torch.device
-
-    Raises
-    ------
-    ValueError
-        No such device here.
-    """
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError, ImportError) as error:
-        raise ValueError(f"device={name!r} cannot be used here ({error}). Use 'cpu'.") from error
-    return device
-
-
-def require_integer(name: str, value: Any, least: int) -> None:
-    """Raise ValueError unless a parameter is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
-
-
-def require_number(name: str, value: Any, *, positive: bool) -> None:
-    """Raise ValueError unless a parameter is finite and positive, or at least not negative."""
-    valid = isinstance(value, numbers.Real) and math.isfinite(value)
-    if not valid or value < 0 or (positive and value == 0):
-        kind = "a positive" if positive else "zero or a positive"
-        raise ValueError(f"{name} must be {kind} finite number, got {value!r}.")

@@ -16,17 +16,18 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from krda.adaptation import (
     AlignedClassifier,
     AlignedSource,
     FloatArray,
+    check_same_columns,
     fresh_fit,
     new_classifier,
+    remember_columns,
 )
 from krda.inputs import check_labels, check_rows
 
@@ -106,8 +107,7 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
         """
         with fresh_fit(self):
             rows = check_rows(Xt, "Xt", 2)
-            # Only for the number and the names of columns: validate_data calls every input 'X'.
-            validate_data(self, Xt, skip_check_array=True, reset=True)
+            remember_columns(self, Xt)
             labels, classes = check_labels(yt, rows, "yt")
             self.classes_ = classes
             classifier = new_classifier(self.classifier)
@@ -132,12 +132,6 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
             Another number of columns than ``Xt`` had, other column names, NaN or infinite values.
         """
         check_is_fitted(self)
-        n_features = np.shape(X)[1] if np.ndim(X) == 2 else None
-        if n_features is not None and n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {n_features} columns, but Xt has {self.n_features_in_}. Both must have the "
-                "same features in the same order."
-            )
-        rows = check_rows(X, "X", 1)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return self.classifier_.predict(rows)
+        return self.classifier_.predict(
+            check_same_columns(self, X, name="X", fitted="Xt", min_rows=1)
+        )

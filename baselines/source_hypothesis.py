@@ -24,12 +24,11 @@ from baselines.networks import (
     epochs_of_batches,
     epochs_of_rows,
     hidden_layers,
-    require_integer,
-    require_number,
     train,
 )
 from baselines.stacked import Stack, WeightNormLinear, product
 from krda.adaptation import FloatArray
+from krda.parameters import require_integer, require_number
 
 
 class SHOT(DeepClassifier):

@@ -136,14 +136,7 @@ class TransferComponentAnalysis(AlignedClassifier):
                 f"n_components must be an integer from 1 to {largest} (training rows of both "
                 f"domains less one) or a share between 0 and 1, got {wanted!r}."
             )
-        dense = whole and _solve_densely(int(wanted), len(rows))
-        check_matrix_size(
-            len(rows),
-            len(rows),
-            what="all training rows by themselves",
-            method="TransferComponentAnalysis",
-            copies=_DENSE_COPIES if dense else _LANCZOS_COPIES,
-        )
+        _check_memory(len(rows), dense=whole and _solve_densely(int(wanted), len(rows)))
         self.gamma_ = bandwidth(self.gamma, rows) if self.kernel == "rbf" else np.nan
         self.training_rows_ = rows
         K = gram(self.kernel, rows, rows, self.gamma_)
@@ -186,6 +179,16 @@ class TransferComponentAnalysis(AlignedClassifier):
         projected : ndarray of shape (n, n_components_)
         """
         return self._map_target(self._validate_target(Xs))
+
+
+def _check_memory(n: int, *, dense: bool) -> None:
+    check_matrix_size(
+        n,
+        n,
+        what="all training rows by themselves",
+        method="TransferComponentAnalysis",
+        copies=_DENSE_COPIES if dense else _LANCZOS_COPIES,
+    )
 
 
 def _solve_densely(k: int, n: int) -> bool:
@@ -287,6 +290,14 @@ def components_of_share(
     eigenvalues : ndarray of shape (r,)
     W : ndarray of shape (N, r)
         As from :func:`transfer_components`.
+
+    Raises
+    ------
+    FloatingPointError
+        As by :func:`transfer_components`.
+    MemoryError
+        The share takes so many components that the dense solver is needed, and this process cannot
+        have its matrices.
     """
     n = len(K)
     # The sum is a trace, and B = q q' + mu I differs from mu I along q alone.
@@ -295,6 +306,8 @@ def components_of_share(
     total = np.sum(centred**2) / mu - np.sum((centred @ q) ** 2) / (mu * (mu + q @ q))
     k = min(16, n - 1)
     while True:
+        # That a share takes so many components is seen no sooner.
+        _check_memory(n, dense=_solve_densely(k, n))
         values, W = transfer_components(K, e, mu, k)
         # Counted so that rounding in the total cannot ask for more than there is.
         needed = 1 + int(np.count_nonzero(np.cumsum(values) < share * total))

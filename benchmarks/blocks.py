@@ -1,7 +1,8 @@
 """Carry a table that does not fit into memory: block by block, in several processes.
 
-The pieces are those that Ray Data's ``map_batches`` or Dask's ``map_blocks`` would call, see
-docs/performance.md; here two processes of the standard library call them::
+The pieces are those that Ray Data's ``map_batches`` and Dask's ``map_blocks`` call in
+:mod:`benchmarks.carry_with_ray` and :mod:`benchmarks.carry_with_dask`; here processes of the
+standard library call them::
 
     python -m benchmarks.blocks MODEL.pickle SOURCE.npy CARRIED.npy --processes 2
 
@@ -40,19 +41,38 @@ class CarryBlock:
     model : Path or str
         Pickle of a fitted :class:`krda.KRDA`.
     threads : int
-        Of the numerical libraries, in this process.
+        Of torch, in the process that calls it.
     """
 
     def __init__(self, model: Path | str, threads: int = 1) -> None:
-        import torch
-
-        torch.set_num_threads(threads)
+        self.threads = threads
         self.model: Any = pickle.loads(Path(model).read_bytes())
 
     def __call__(self, block: FloatArray) -> FloatArray:
         """Carry the rows of a block, (n, d), to the target domain."""
+        import torch
+
+        # Here, as the object may have come to this process by a pickle.
+        torch.set_num_threads(self.threads)
         carried: FloatArray = self.model.transform(block)
         return carried
+
+
+def check_rows(rows: int) -> None:
+    """Refuse blocks in which rows would meet other neighbours than in one go.
+
+    Parameters
+    ----------
+    rows : int
+        In a block; a multiple of :data:`ROWS_TOGETHER`.
+
+    Raises
+    ------
+    ValueError
+        A block of another size.
+    """
+    if rows < 1 or rows % ROWS_TOGETHER:
+        raise ValueError(f"A block must be a multiple of {ROWS_TOGETHER} rows, got {rows}.")
 
 
 def slices(n: int, rows: int) -> Iterator[slice]:
@@ -73,8 +93,7 @@ def slices(n: int, rows: int) -> Iterator[slice]:
     ValueError
         A block of another size.
     """
-    if rows < 1 or rows % ROWS_TOGETHER:
-        raise ValueError(f"A block must be a multiple of {ROWS_TOGETHER} rows, got {rows}.")
+    check_rows(rows)
     for begin in range(0, n, rows):
         yield slice(begin, min(begin + rows, n))
 

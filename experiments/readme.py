@@ -11,12 +11,14 @@ results/tables/*.csv, and where the time went in docs/performance.md, from resul
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 from experiments.grid_times import time_table
 from experiments.markdown import between, table
 from experiments.plan import METHOD_LABELS
 from experiments.records import RecordStore
+from experiments.tables.wording import number
 from experiments.whole_files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,7 +73,7 @@ def summary(tables: Path) -> str:
 def _mean(values: list[str]) -> str:
     if not values or "" in values:
         return "–"
-    return f"{sum(map(float, values)) / len(values):.1f}"
+    return number(math.fsum(map(float, values)) / len(values))
 
 
 def with_summary(document: str, text: str) -> str:

@@ -137,6 +137,7 @@ def render_summary(summary: Summary, results: Path) -> list[Path]:
     )
     from experiments.paper_claims import claims_markdown
     from experiments.rank_figure import draw_ranks
+    from experiments.tables.comma_separated import placebo_csv
 
     comparisons = [found.comparison for found in summary.datasets]
     paths = [
@@ -146,6 +147,7 @@ def render_summary(summary: Summary, results: Path) -> list[Path]:
             ("comparison.csv", comparison_csv(comparisons)),
             ("comparison-tests.csv", omnibus_csv(comparisons)),
             ("comparison-pairs.csv", pairs_csv(comparisons)),
+            ("placebo.csv", placebo_csv({d.name: d.table for d in summary.datasets})),
             ("claims.md", claims_markdown(summary.claims, summary.notes)),
         )
     ]

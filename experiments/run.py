@@ -39,6 +39,7 @@ from experiments.objectives import check_objective, held_out_nll
 from experiments.records import Record, RecordStore
 from experiments.statistics import mean_and_interval
 from experiments.sweeps import JobNote, first_note, is_single, pin_threads, read_notes, write_note
+from experiments.tables.wording import number
 
 
 def describe(record: Record) -> str:
@@ -57,10 +58,10 @@ def describe(record: Record) -> str:
     if not done:
         return f"{name}: no repetition done of {n}"
     interval = mean_and_interval(done)
-    width = "" if interval.half_width is None else f" ± {100 * interval.half_width:.1f}"
-    single = " ".join(f"{100 * accuracy:.1f}" for accuracy in done)
+    width = "" if interval.half_width is None else f" ± {number(100 * interval.half_width)}"
+    single = " ".join(number(100 * accuracy) for accuracy in done)
     counted = "" if len(done) == n else f", {len(done)}/{n} repetitions"
-    return f"{name}: {100 * interval.mean:.1f}{width} % ({single}{counted})"
+    return f"{name}: {number(100 * interval.mean)}{width} % ({single}{counted})"
 
 
 def run_or_read(cell: Cell, store: RecordStore, *, force: bool = False) -> tuple[Record, bool]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from experiments.comparisons import Comparison, compare
 from experiments.curves import curves_of
-from experiments.paper_claims import CheckedClaim, check_claims, curve_side
+from experiments.paper_claims import CheckedClaim, check_claims, curve_side, timed_side
 from experiments.plan import TablePlan
 from experiments.published import has_published, published
 from experiments.records import RecordStore
@@ -93,5 +93,5 @@ def summarise(plans: Sequence[TablePlan], store: RecordStore) -> Summary:
         curve.name: (curve, curve_side(curve, lookup_of(curve, store)))
         for curve in curves_of(plans)
     }
-    claims = check_claims([found.table for found in datasets], curves)
+    claims = check_claims([found.table for found in datasets], curves, timed_side())
     return Summary(tuple(datasets), claims, tuple(notes))

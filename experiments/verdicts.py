@@ -19,9 +19,13 @@ vanish at 0 and 100.
 
 What the rule leaves out is what another draw of *training* rows does, which neither interval
 holds; on tasks where that matters (Source only on the moons at 40 degrees) a faithful reproduction
-can come out as better or worse. It errs to that side: it claims too few reproductions rather than
-too many. Where both sides score the same test rows (Amazon), the last term stands in for the
-encoder, which is trained anew and which neither interval holds either.
+can come out as better or worse. And the rule knows nothing of other methods: where these lie closer
+together than the tolerance, the row of another method is 'reproduced' as well, and the verdict
+tells that accuracies are alike, not that the method is the same. How often that happens is counted
+beside each table (:mod:`experiments.tables.placebo`).
+
+Where both sides score the same test rows (Amazon), the last term stands in for the encoder, which
+is trained anew and which neither interval holds either.
 """
 
 from __future__ import annotations

@@ -160,9 +160,8 @@ def _predict(model: KRDA, tables: Tables, options: argparse.Namespace) -> None:
         model.fit(tables.Xs, tables.ys, tables.Xt)
         predicted = model.predict(tables.Xt)
         probabilities = None
-        if hasattr(model.classifier_, "predict_proba"):
-            rows = model._map_target(model._validate_target(tables.Xt))
-            probabilities = model.classifier_.predict_proba(rows)
+        if hasattr(model, "predict_proba"):
+            probabilities = model.predict_proba(tables.Xt)
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         print(f"warning: {message}")
     write_predictions(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -23,6 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from krda.inputs import all_strings, check_labels, check_rows, column_labels, same_labels
@@ -78,6 +80,10 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
     """
 
     trains_together: ClassVar[bool] = False
+
+    # With scikit-learn's metadata routing a pipeline hands the target rows on, and transforms them
+    # where it is told to: ``Pipeline(steps, transform_input=["Xt"])``.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"Xs": UNUSED, "ys": UNUSED, "Xt": True}
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -156,14 +162,9 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
             Sparse input.
         """
         source = check_rows(Xs, "Xs", 2)
-        # Column number and names; the values were checked above, under the right name.
-        validate_data(self, Xs, reset=True, skip_check_array=True)
-        columns = column_labels(Xs)
-        if columns is not None and not hasattr(self, "feature_names_in_"):
-            # Kept apart: scikit-learn compares names that are strings and no others.
-            self._columns_ = columns
+        remember_columns(self, Xs)
         labels, classes = check_labels(ys, source, "ys")
-        target = self._check_target(Xt, name="Xt", min_rows=2)
+        target = check_same_columns(self, Xt, name="Xt", fitted="Xs", min_rows=2)
         self.classes_ = classes
         return Domains(source, labels, target)
 
@@ -179,27 +180,67 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         X : ndarray of shape (n, n_features), float64
         """
         check_is_fitted(self)
-        return self._check_target(X, name="X", min_rows=1)
+        return check_same_columns(self, X, name="X", fitted="Xs", min_rows=1)
 
-    def _check_target(self, X: ArrayLike, *, name: str, min_rows: int) -> FloatArray:
-        rows = check_rows(X, name, min_rows)
-        if rows.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"{name} has {rows.shape[1]} columns, but Xs has {self.n_features_in_}. Source "
-                "and target must have the same features in the same order."
-            )
-        validate_data(self, X, reset=False, skip_check_array=True)
-        ours, theirs = getattr(self, "_columns_", None), column_labels(X)
-        # Labels that are all strings in one table alone are scikit-learn's to warn of.
-        if ours is None or theirs is None or all_strings(theirs):
-            return rows
-        if not same_labels(ours, theirs):
-            raise ValueError(
-                f"{name} has the columns {theirs}, but Xs has {ours}. Source and target must have "
-                "the same features in the same order: select or rename the columns, or pass arrays "
-                "to go by position."
-            )
+
+def remember_columns(estimator: BaseEstimator, X: ArrayLike) -> None:
+    """Set the attributes that say which columns an estimator is fitted to.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_``, and ``feature_names_in_`` where all labels are strings.
+    X : array-like of shape (n, n_features)
+        Checked by :func:`krda.inputs.check_rows`.
+    """
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+    columns = column_labels(X)
+    if columns is not None and not hasattr(estimator, "feature_names_in_"):
+        # Kept apart: scikit-learn compares names that are strings and no others.
+        estimator._columns_ = columns
+
+
+def check_same_columns(
+    estimator: Any, X: ArrayLike, *, name: str, fitted: str, min_rows: int
+) -> FloatArray:
+    """Check a table of features that must have the columns that an estimator is fitted to.
+
+    Parameters
+    ----------
+    estimator : estimator
+        See :func:`remember_columns`.
+    X : array-like of shape (n, n_features)
+    name, fitted : str
+        What this table, and the one of the fit, are called in messages.
+    min_rows : int
+
+    Returns
+    -------
+    rows : ndarray of shape (n, n_features), float64
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`krda.inputs.check_rows`, or columns that differ in number, names or order.
+    """
+    rows = check_rows(X, name, min_rows)
+    if rows.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"{name} has {rows.shape[1]} columns, but {fitted} has {estimator.n_features_in_}. "
+            "Both must have the same features in the same order."
+        )
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    ours, theirs = getattr(estimator, "_columns_", None), column_labels(X)
+    # Labels that are all strings in one table alone are scikit-learn's to warn of.
+    if ours is None or theirs is None or all_strings(theirs):
         return rows
+    if not same_labels(ours, theirs):
+        raise ValueError(
+            f"{name} has the columns {theirs}, but {fitted} has {ours}. Both must have the same "
+            "features in the same order: select or rename the columns, or pass arrays to go by "
+            "position."
+        )
+    return rows
 
 
 def new_classifier(given: Any) -> Any:
@@ -218,6 +259,17 @@ def new_classifier(given: Any) -> Any:
             "it would predict numbers that are no labels."
         )
     return classifier
+
+
+def _classifier_has(method: str) -> Callable[[Any], bool]:
+    """Say for :func:`available_if` whether an aligned classifier's own classifier has a method."""
+
+    def has(self: Any) -> bool:
+        given = SVC() if self.classifier is None else self.classifier
+        getattr(getattr(self, "classifier_", given), method)  # AttributeError in its own words
+        return True
+
+    return has
 
 
 class AlignedClassifier(DomainAdaptationClassifier):
@@ -280,10 +332,47 @@ class AlignedClassifier(DomainAdaptationClassifier):
         y : ndarray of shape (n,)
             Labels out of ``classes_``.
         """
-        rows = self._validate_target(X)
-        mapped = self._map_target(rows)
+        rows = self._seen_by_classifier(X)
+        return self.classifier_.predict(rows)
+
+    @available_if(_classifier_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict the classes' probabilities for target rows, where the classifier does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+            In the order of ``classes_``. They are the classifier's, of the aligned source: nothing
+            says that they are calibrated on the target.
+        """
+        rows = self._seen_by_classifier(X)
+        return self.classifier_.predict_proba(rows)
+
+    @available_if(_classifier_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Compute the classifier's decision function of target rows, where it has one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) or (n, n_classes)
+            As the classifier gives them.
+        """
+        rows = self._seen_by_classifier(X)
+        return self.classifier_.decision_function(rows)
+
+    def _seen_by_classifier(self, X: ArrayLike) -> FloatArray:
+        """Check target rows and map them to where the classifier was trained."""
+        mapped = self._map_target(self._validate_target(X))
         require_finite(mapped, f"{type(self).__name__}: the mapped target")
-        return self.classifier_.predict(mapped)
+        return mapped
 
 
 def fit_together(
@@ -312,6 +401,8 @@ def fit_together(
     ValueError
         Methods that differ in their class or in another parameter than ``random_state``.
     """
+    if not methods:
+        return []
     cls = _common_class(methods)
     errors: list[Exception | None] = [None] * len(methods)
     checked: dict[int, Domains] = {}
@@ -350,7 +441,7 @@ def _common_class(
 
 
 def _alike(a: Any, b: Any, *, apart_from: str | None = None) -> bool:
-    """Compare two values of parameters: estimators by their parameters, arrays by content."""
+    """Compare two values of parameters by content: estimators by theirs, collections by items."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -361,6 +452,10 @@ def _alike(a: Any, b: Any, *, apart_from: str | None = None) -> bool:
         mine, others = a.get_params(deep=False), b.get_params(deep=False)
         names = (mine.keys() | others.keys()) - {apart_from}
         return all(_alike(mine.get(name), others.get(name)) for name in names)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
     return bool(a == b)
 
 

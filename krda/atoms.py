@@ -43,7 +43,7 @@ _ATOM_SHARE = 0.05
 _ATOM_ROWS = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Atoms:
     """The atoms of one column, and the cells that they are spread over.
 

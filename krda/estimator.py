@@ -24,6 +24,7 @@ from krda.adaptation import (
 from krda.extrapolation import column_ranges, describe_far_rows
 from krda.mixture import QuantileMethod
 from krda.notices import warn_user
+from krda.parameters import find_device, require_integer, require_number
 from krda.preprocessing import (
     ColumnMap,
     Scaling,
@@ -51,7 +52,7 @@ _DOMAINS: tuple[Domain, Domain] = ("source", "target")
 _STACKED_STATES = 2**19
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _CellCentres:
     """What a density's conditionals are given of a coordinate: a column map's cell centres."""
 
@@ -61,7 +62,7 @@ class _CellCentres:
         return torch.from_numpy(self.columns.centres(i, z.numpy()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Prepared:
     """What a network is trained on: mapped rows of each domain, and what is given of them."""
 
@@ -74,7 +75,7 @@ class _Prepared:
         return (*map(len, self.rows), self.rows[0].shape[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Trained:
     """One replica of a trained stack."""
 
@@ -323,9 +324,9 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         unscalable = (unscalable_columns(Xs) | unscalable_columns(Xt)) & ~constant
         if unscalable.any():
             raise ValueError(
-                f"Columns {np.flatnonzero(unscalable).tolist()} hold numbers so large or so small "
-                "that they have no standard deviation in double precision; expected magnitudes "
-                "between 1e-150 and 1e150. Choose another unit for them."
+                f"Columns {self._names(np.flatnonzero(unscalable))} hold numbers so large or so "
+                "small that they have no standard deviation in double precision; expected "
+                "magnitudes between 1e-150 and 1e150. Choose another unit for them."
             )
         if constant.all():
             raise ValueError(
@@ -334,8 +335,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
             )
         if constant.any():
             warn_user(
-                f"Columns {np.flatnonzero(constant).tolist()} are constant in the source or in the "
-                "target: they take no part in the adaptation and are set to the target's mean."
+                f"Columns {self._names(np.flatnonzero(constant))} are constant in the source or in "
+                "the target: they take no part in the adaptation and are set to the target's mean."
             )
         order = self._resolve_column_order(Xs.shape[1], seed)
         self.seed_ = seed
@@ -390,14 +391,23 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
         if len(columns):
             warn_user(
-                f"Columns {columns.tolist()} of the {domain} have outliers so far out that the "
+                f"Columns {self._names(columns)} of the {domain} have outliers so far out that the "
                 "other rows lie within a few times sigma_floor of each other, too close for "
                 "the density to tell apart. Clip the outliers or take a logarithm first."
             )
 
+    def _names(self, columns: NDArray[np.intp]) -> list[Any]:
+        """What columns are called in messages: their names, or numbers where there are none."""
+        names = getattr(self, "feature_names_in_", getattr(self, "_columns_", None))
+        return [j if names is None else names[j] for j in columns.tolist()]
+
     def _warn_of_far_rows(self, carried: FloatArray, *, training: bool) -> None:
         message = describe_far_rows(
-            carried, self.target_range_, self.column_order_, training=training
+            carried,
+            self.target_range_,
+            self.column_order_,
+            training=training,
+            names=self._names(np.arange(self.n_features_in_)),
         )
         if message is not None:
             warn_user(message)
@@ -425,18 +435,21 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work before any long work starts."""
-        for name in ("n_components", "hidden_size"):
-            if not (isinstance(getattr(self, name), (int, np.integer)) and getattr(self, name) > 0):
-                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}.")
-        if not self.sigma_floor >= 0:
-            raise ValueError(f"sigma_floor must not be negative, got {self.sigma_floor!r}.")
-        if not 0 < self.eps < 0.5:
-            raise ValueError(f"eps must lie strictly between 0 and 0.5, got {self.eps!r}.")
+        require_integer("n_components", self.n_components, 1)
+        require_integer("hidden_size", self.hidden_size, 1)
+        require_number("sigma_floor", self.sigma_floor, positive=False)
+        require_number("eps", self.eps, positive=True)
+        if not 0.5 < 1.0 - self.eps < 1.0:
+            raise ValueError(
+                "eps must lie below 0.5, and above 1e-16, so that 1 - eps is below 1 in double "
+                f"precision; got {self.eps!r}."
+            )
         if self.quantile_method not in ("newton", "bisection"):
             raise ValueError(
                 f"quantile_method must be 'newton' or 'bisection', got {self.quantile_method!r}."
             )
         self._training_options()
+        find_device(self.device)
 
     def _resolve_column_order(self, d: int, seed: int) -> NDArray[np.intp]:
         if isinstance(self.column_order, str):

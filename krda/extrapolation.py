@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,6 +43,7 @@ def describe_far_rows(
     order: NDArray[np.intp],
     *,
     training: bool,
+    names: Sequence[object] | None = None,
 ) -> str | None:
     """Say which rows were carried far outside the target rows of the fit, and what to do.
 
@@ -54,6 +57,8 @@ def describe_far_rows(
         The columns that were carried, in the order they were.
     training : bool
         Whether these are rows of the fit or others, for the advice.
+    names : sequence of object, or None
+        What the columns are called; None calls them by their numbers.
 
     Returns
     -------
@@ -72,6 +77,7 @@ def describe_far_rows(
         return None
     far = (carried[:, columns] < least[columns]) | (carried[:, columns] > largest[columns])
     row, column = int(far[:, 0].argmax()), int(columns[0])
+    called = columns.tolist() if names is None else [names[j] for j in columns]
     advice = (
         "The classifier is trained on them, and a few such rows can spoil it. Look at them; of "
         "columns with heavy tails clip the values or take a logarithm, in both domains, or leave "
@@ -83,7 +89,7 @@ def describe_far_rows(
     return (
         f"{int(far.any(axis=1).sum())} of {len(carried)} rows were carried far outside the target "
         f"rows of the fit: expected within {FAR_WIDTHS:g} widths of each column's range there, got "
-        f"beyond in columns {columns.tolist()} (in the order they are carried, each depending on "
-        f"those before; first row {row}: column {column} at {carried[row, column]:.3g}, target "
+        f"beyond in columns {called} (in the order they are carried, each depending on "
+        f"those before; first row {row}: column {called[0]} at {carried[row, column]:.3g}, target "
         f"rows within {low[column]:.3g} to {high[column]:.3g}). {advice}"
     )

@@ -27,7 +27,7 @@ Scaling = Literal["domain", "pooled"]
 _CONSTANT = 10 * np.finfo(np.float64).eps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standardization:
     """Location and scale of one domain's columns.
 
@@ -49,7 +49,7 @@ class Standardization:
         return Z * self.scale + self.location
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnMap:
     """From one domain's columns to those its density is fitted to, and back.
 

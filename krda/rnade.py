@@ -237,7 +237,7 @@ class RNADE(nn.Module):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RNADEDensity:
     """The fitted density of one domain: see :class:`krda.transport.Density`.
 

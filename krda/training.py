@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import math
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +21,7 @@ import torch
 from torch import Tensor
 
 from krda.denormals import denormals_as_zero
+from krda.parameters import require_integer, require_number
 from krda.rnade import RNADE
 from krda.rnade_objective import Objective, Parameters, RowWeights
 
@@ -33,7 +33,7 @@ MAX_HELD_OUT = 2000
 _HELD_OUT_BLOCK = 256
 
 
-class DivergenceError(ArithmeticError):
+class DivergenceError(FloatingPointError):
     """Training met a non-finite loss, with the given step and with a smaller one."""
 
 
@@ -65,22 +65,20 @@ class TrainingOptions:
     evaluation_interval: int = 5
 
     def __post_init__(self) -> None:
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
-        if not 0 < self.validation_fraction < 1:
+        require_number("learning_rate", self.learning_rate, positive=True)
+        require_number("validation_fraction", self.validation_fraction, positive=True)
+        if self.validation_fraction >= 1:
             raise ValueError(
                 "validation_fraction is the held-out share of the rows and must lie strictly "
                 f"between 0 and 1, got {self.validation_fraction!r}."
             )
         for name in ("max_steps", "batch_size", "patience", "evaluation_interval"):
             value = getattr(self, name)
-            if value is None and name == "batch_size":
-                continue
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+            if value is not None or name != "batch_size":
+                require_integer(name, value, 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainingHistory:
     """What happened to one replica.
 

@@ -6,6 +6,7 @@ coordinate keeps its conditional quantile, ``F_S^i(x^i | x^{<i}) = F_T^i(T(x)^i 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -97,7 +98,9 @@ def knothe_rosenblatt(
     -----
     Time is linear in n; memory, beside x and the result, is that of one block of rows for each of
     the ``torch.get_num_threads()`` threads that blocks are spread over. The result is the same
-    number for number whatever the number of threads.
+    number for number whatever the number of threads. With several threads, those that other code
+    begins in the meantime start with ``torch.get_num_threads() == 1``, and keep it: torch's setting
+    is of the process where it is not of a thread.
     """
     if x.ndim != 2 or not x.shape[1] == source.n_features == target.n_features:
         raise ValueError(
@@ -151,12 +154,27 @@ def _run_in_threads(work: Callable[[int], None], starts: range) -> None:
         for start in starts:
             work(start)
         return
+    # Set where a block fails or the user interrupts: blocks that have not begun do not begin.
+    stopped = threading.Event()
+
+    def work_on(start: int) -> None:
+        if stopped.is_set():
+            return
+        try:
+            work(start)
+        except BaseException:
+            stopped.set()
+            raise
+
     try:
         with ThreadPoolExecutor(
             min(n_threads, len(starts)) or 1, initializer=torch.set_num_threads, initargs=(1,)
         ) as pool:
-            for done in [pool.submit(work, start) for start in starts]:
-                done.result()
+            try:
+                for done in [pool.submit(work_on, start) for start in starts]:
+                    done.result()
+            finally:
+                stopped.set()
     finally:
         # The workers' setting is their own, but it is also what threads to come start with.
         torch.set_num_threads(n_threads)

@@ -27,7 +27,7 @@ from sklearn.covariance import LedoitWolf
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import Domains, FloatArray, fit_together, seed_from
+from krda.adaptation import Domains, FloatArray, check_same_columns, fit_together, seed_from
 from krda.assessment import (
     Assessment,
     ColumnGap,
@@ -105,9 +105,9 @@ def assess(
     if isinstance(n_refits, bool) or not isinstance(n_refits, numbers.Integral) or n_refits < 0:
         raise ValueError(f"n_refits must be an integer of at least 0, got {n_refits!r}.")
     check_is_fitted(model)
-    source = model._check_target(Xs, name="Xs", min_rows=2)
+    source = check_same_columns(model, Xs, name="Xs", fitted="Xs", min_rows=2)
     labels, _ = check_labels(ys, source, "ys")
-    target = model._check_target(Xt, name="Xt", min_rows=2)
+    target = check_same_columns(model, Xt, name="Xt", fitted="Xs", min_rows=2)
     data = Domains(source, labels, target)
     with _silence():
         densities = _check_densities(model, source, target)

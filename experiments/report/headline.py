@@ -14,6 +14,7 @@ from experiments.paper_claims import COMPETITORS, KRDA, best_or_tied, our_side
 from experiments.summary import DatasetSummary
 from experiments.tables import wording
 from experiments.tables.model import REFERENCES, Mean, Table
+from experiments.tables.placebo import placebo_of
 from experiments.verdicts import Verdict
 
 NAIVE = ("standardize", "quantiles")
@@ -62,6 +63,8 @@ class Headline:
         On how many tasks, among all rows.
     verdicts : str
         Of all cells, in words.
+    placebo : tuple of str
+        What 'reproduced' is worth, plain text.
     sentences : tuple of str
         About KRDA, plain text.
     """
@@ -73,6 +76,7 @@ class Headline:
     ours: str
     best_or_tied: str
     verdicts: str
+    placebo: tuple[str, ...]
     sentences: tuple[str, ...]
 
 
@@ -141,6 +145,7 @@ def headline_of(found: DatasetSummary) -> Headline:
         _best(means, ours, labels),
         f"{_bold(table, KRDA)} of {n_tasks}" if KRDA in means else wording.MISSING,
         _verdicts(table),
+        tuple(wording.placebo_sentences(table, placebo_of(table))),
         tuple(_krda(table, means, labels, others, ours)),
     )
 
@@ -236,7 +241,10 @@ def _mean_sentence(table: Table, own: float) -> str:
         )
     verdicts = table.summaries[KRDA].verdicts
     counts = ", ".join(f"{verdicts[v]} {v.value}" for v in Verdict if verdicts[v])
-    return f"{text}, the paper's {wording.number(published)}; its cells: {counts}."
+    told = f"{text}, the paper's {wording.number(published)}; its cells: {counts}"
+    placebo = placebo_of(table)
+    column = None if placebo is None else placebo.column(KRDA)
+    return f"{told}." if column is None else f"{told}; {wording.worth(column)}."
 
 
 def _simple_rivals(table: Table, means: dict[str, float], labels: dict[str, str]) -> list[str]:

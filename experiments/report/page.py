@@ -23,6 +23,7 @@ from experiments.report.rows import RowView, row_views, sort_value
 from experiments.summary import DatasetSummary, Summary
 from experiments.tables import wording
 from experiments.tables.model import Table
+from experiments.tables.placebo import placebo_of
 from experiments.whole_files import write_text
 
 NAME = "report.html"
@@ -60,6 +61,9 @@ class DatasetView:
     rows : tuple of RowView
         Empty where nothing was recorded.
     caption, failures, missing : tuple of str
+    placebo_head : tuple of str
+    placebo_rows : tuple of tuple of str
+        Every row judged by every published column; empty where nothing is judged.
     look : tuple of str
         Commands that show the cells which are not complete.
     run : str
@@ -84,6 +88,8 @@ class DatasetView:
     caption: tuple[str, ...]
     failures: tuple[str, ...]
     missing: tuple[str, ...]
+    placebo_head: tuple[str, ...]
+    placebo_rows: tuple[tuple[str, ...], ...]
     look: tuple[str, ...]
     run: str
     comparison_remarks: tuple[str, ...]
@@ -157,6 +163,7 @@ def _dataset_view(plan: TablePlan, found: DatasetSummary, figures: Path) -> Data
     spec = table.spec
     recorded = any(cell.recorded for cell in table.cells.values())
     head, rows = method_rows(found.comparison)
+    placebo = placebo_of(table)
     return DatasetView(
         anchor=plan.name,
         title=spec.title,
@@ -172,6 +179,10 @@ def _dataset_view(plan: TablePlan, found: DatasetSummary, figures: Path) -> Data
         caption=tuple(wording.caption(table)),
         failures=tuple(wording.failures(table)),
         missing=tuple(wording.missing(table)),
+        placebo_head=wording.PLACEBO_HEAD,
+        placebo_rows=()
+        if placebo is None
+        else tuple(tuple(row) for row in wording.placebo_rows(table, placebo)),
         look=_look(table),
         run=f"make reproduce-tables TABLE={plan.name}",
         comparison_remarks=tuple(remarks(found.comparison)),

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from experiments.published import PublishedCell
 from experiments.published.anomalies import Anomaly
-from experiments.tables.model import Lookup, TableSpec, build_table
+from experiments.tables.model import Lookup, Table, TableSpec, build_table
+from experiments.tables.placebo import placebo_of
 
 COLUMNS = (
     "dataset", "task", "method", "in_paper", "mean", "ci95", "n_done", "n_repetitions",
@@ -66,6 +67,31 @@ def render_csv(
                     ";".join(anomaly.id for anomaly in cell.anomalies),
                 ]
             )
+    return buffer.getvalue()
+
+
+def placebo_csv(tables: Mapping[str, Table]) -> str:
+    """Say how often each row is reproduced by each published column, its own among them.
+
+    Parameters
+    ----------
+    tables : mapping of name to Table
+        Those that are not judged have no lines.
+
+    Returns
+    -------
+    text : str
+        A header and one line for each table, published column and row: the cells of the column,
+        those that the row reproduces, and those on which it is within a tolerance of any width.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("table", "published_column", "row", "cells", "reproduced", "within_tolerance"))
+    for name, table in tables.items():
+        placebo = placebo_of(table)
+        for column in () if placebo is None else placebo.columns:
+            for row, count in {column.method: column.own, **column.others}.items():
+                writer.writerow((name, column.method, row, column.n_cells, *count))
     return buffer.getvalue()
 
 

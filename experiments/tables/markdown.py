@@ -11,6 +11,7 @@ from experiments.published.anomalies import Anomaly
 from experiments.tables import wording
 from experiments.tables.grid import N_TEXT, Entry, Grid, grids
 from experiments.tables.model import Lookup, Table, TableSpec, build_table
+from experiments.tables.placebo import placebo_of
 from experiments.verdicts import Verdict
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#$&])")
@@ -34,7 +35,7 @@ def render_markdown(
     -------
     text : str
         Heading, table, rules of reading, what is not done, distances from the published values,
-        counts of verdicts, anomalies.
+        counts of verdicts, their placebo, anomalies.
     """
     table = build_table(spec, lookup, values=values, oddities=oddities)
     parts = [f"## {escape(spec.title)}", *(_grid(grid) for grid in grids(table))]
@@ -51,6 +52,12 @@ def render_markdown(
             _distances(table),
         ]
         parts += ["**Verdicts**", _verdicts(table)]
+    placebo = placebo_of(table)
+    if placebo is not None:
+        rows = [[escape(text) for text in row] for row in wording.placebo_rows(table, placebo)]
+        head = [escape(text) for text in wording.PLACEBO_HEAD]
+        parts += ["**Placebo: every row judged by every published column**"]
+        parts += [markdown_table(head, rows, 1)]
     if table.anomalies:
         parts += ["**Anomalies of the published values**", _anomalies(table)]
     return "\n\n".join(parts) + "\n"

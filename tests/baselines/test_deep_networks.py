@@ -19,10 +19,7 @@ from baselines.networks import (
     cross_entropy,
     epochs_of_batches,
     epochs_of_rows,
-    find_device,
     mlp,
-    require_integer,
-    require_number,
     train,
 )
 from baselines.stacked import Stack, WeightNormLinear
@@ -317,22 +314,3 @@ def test_training_takes_denormals_as_zero_and_leaves_the_processor_as_it_was(
         train([stack], step, steps(1, 1), learning_rate=0.1, what="METHOD")
     assert seen == [True]
     assert denormals_are_zero() == before
-
-
-@pytest.mark.parametrize("name", ["abacus", "cuda:99", "meta:x"])
-def test_a_device_that_is_not_there_is_named(name):
-    with pytest.raises(ValueError, match=name):
-        find_device(name)
-
-
-@pytest.mark.parametrize("value", [0, 1.5, "3", True, None])
-def test_integers_are_checked(value):
-    with pytest.raises(ValueError, match="n_epochs must be an integer of at least 1"):
-        require_integer("n_epochs", value, 1)
-
-
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", None])
-def test_numbers_are_checked(value):
-    with pytest.raises(ValueError, match="learning_rate must be a positive finite number"):
-        require_number("learning_rate", value, positive=True)
-    require_number("trade_off", 0, positive=False)

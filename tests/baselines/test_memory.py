@@ -79,6 +79,18 @@ def test_a_large_target_is_refused_by_kernel_mean_matching_too(blobs, monkeypatc
         KernelMeanMatching().fit(blobs.Xs, blobs.ys, Xt)
 
 
+def test_transfer_components_ask_again_where_a_share_turns_out_to_take_the_dense_solver(
+    blobs, monkeypatch
+):
+    # So narrow a kernel that nearly all components are needed for the share.
+    method = transfer_components.TransferComponentAnalysis(gamma=1e4, n_components=0.95)
+    n = len(blobs.Xs) + len(blobs.Xt)
+    assert n > transfer_components._DENSE_UP_TO
+    limit_to(monkeypatch, 8 * (transfer_components._DENSE_COPIES - 1) * n**2)
+    with pytest.raises(MemoryError, match="all training rows"):
+        method.fit(blobs.Xs, blobs.ys, blobs.Xt)
+
+
 def test_linear_transport_needs_no_matrix_of_rows(blobs, monkeypatch):
     limit_to(monkeypatch, 1000)
     OptimalTransport("linear").fit(blobs.Xs, blobs.ys, blobs.Xt)

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils import estimator_checks
 
 from krda.adaptation import DomainAdaptationClassifier
 
@@ -24,6 +25,23 @@ LABEL_KINDS = {
     "three_integers": np.array([2, -1, 7]),
     "three_strings": np.array(["b", "a", "c"]),
 }
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_estimator_cloneable,
+        estimator_checks.check_estimator_repr,
+        estimator_checks.check_get_params_invariance,
+        estimator_checks.check_no_attributes_set_in_init,
+        estimator_checks.check_set_params,
+        estimator_checks.check_valid_tag_types,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_checks_of_scikit_learn_that_fit_nothing_pass(make_method, check):
+    method = make_method()
+    check(type(method).__name__, method)
 
 
 def test_fit_has_no_room_for_target_labels(make_method):

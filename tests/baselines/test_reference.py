@@ -84,6 +84,13 @@ def test_target_only_checks_the_names_of_columns(moons):
         method.predict(pd.DataFrame(moons.Xt, columns=["b", "a"]))
 
 
+def test_target_only_refuses_columns_whose_numbers_come_in_another_order(moons):
+    frame = pd.DataFrame(moons.Xt)
+    method = TargetOnly().fit(frame, moons.ys[: len(frame)])
+    with pytest.raises(ValueError, match="same features in the same order"):
+        method.predict(frame[[1, 0]])
+
+
 def test_a_refit_of_target_only_that_fails_leaves_it_unfitted(moons, blobs):
     method = TargetOnly().fit(blobs.Xt, blobs.yt)
     # The classifier itself refuses, when everything else is known.

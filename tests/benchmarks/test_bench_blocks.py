@@ -2,23 +2,10 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
+import torch
 
 from benchmarks.blocks import CarryBlock, carry_file, slices
-from krda import KRDA
 from krda.transport import BLOCK_ROWS
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("blocks")
-    rng = np.random.default_rng(0)
-    Xs, Xt = rng.normal(size=(80_000, 3)), 2 * rng.normal(size=(200, 3)) + 1
-    model = KRDA(classifier=DummyClassifier(), max_steps=20, random_state=0)
-    model.fit(Xs[:200], np.arange(200) % 2, Xt)
-    (directory / "model.pickle").write_bytes(pickle.dumps(model))
-    np.save(directory / "source.npy", Xs)
-    return directory, model, Xs
 
 
 def test_two_processes_carry_a_file_to_the_bytes_of_one_go(fitted, tmp_path):
@@ -34,6 +21,17 @@ def test_blocks_of_any_size_agree_to_rounding(fitted):
     carry = CarryBlock(directory / "model.pickle")
     parts = [carry(Xs[i : i + 13_777]) for i in range(0, len(Xs), 13_777)]
     np.testing.assert_allclose(np.vstack(parts), model.transform(Xs), rtol=1e-9, atol=1e-9)
+
+
+def test_a_copy_in_another_process_limits_threads_as_well(fitted):
+    directory, _, Xs = fitted
+    carry = pickle.loads(pickle.dumps(CarryBlock(directory / "model.pickle")))
+    try:
+        torch.set_num_threads(2)
+        carry(Xs[:10])
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_slices_cover_every_row_once():

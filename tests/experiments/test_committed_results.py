@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rounding import one_decimal
 from scipy import stats
 
 from experiments import readme
@@ -41,7 +42,7 @@ def test_the_committed_provenance_is_rendered_from_committed_records(tmp_path):
 def test_committed_comparisons_and_claims_are_rendered_from_committed_records(tmp_path):
     paths = render_summary(summarise([load_table(name) for name in TABLES], STORE), tmp_path)
     tables = [path for path in paths if path.parent.name == "tables"]
-    assert len(tables) == 5
+    assert len(tables) == 6
     for path in tables:
         assert path.read_bytes() == (RESULTS / "tables" / path.name).read_bytes()
     for path in paths:
@@ -86,8 +87,8 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
             difference = five.mean() - float(line["published_mean"])
             assert float(line["difference"]) == pytest.approx(difference, abs=1e-7)
         mean, width = float(line["mean"]), float(line["ci95"])
-        assert f"{mean:.1f} ± {width:.1f}" in text
-        assert rf"{mean:.1f} $\pm$ {width:.1f}" in tex
+        assert f"{one_decimal(mean)} ± {one_decimal(width)}" in text
+        assert rf"{one_decimal(mean)} $\pm$ {one_decimal(width)}" in tex
 
 
 def test_documents_say_what_the_committed_tables_and_records_say():
@@ -123,7 +124,7 @@ def test_committed_records_were_made_by_the_config_they_hold(name):
 def test_means_in_the_readme_trace_back_to_accuracies():
     text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.startswith("| KRDA |"))
-    printed = [cell.strip() for cell in row.strip("|").split("|")][1:]
+    shown = [cell.strip() for cell in row.strip("|").split("|")][1:]
     # Two columns a table, ours and the paper's, in the order of the README's own list.
     for column, name in enumerate(name for name in readme.TITLES if name in TABLES):
         plan = load_table(name)
@@ -132,4 +133,4 @@ def test_means_in_the_readme_trace_back_to_accuracies():
             for (_, method), cell in plan.cells.items()
             if method == "krda"
         ]
-        assert printed[2 * column] == f"{100 * sum(means) / len(means):.1f}"
+        assert shown[2 * column] == one_decimal(100 * sum(means) / len(means))

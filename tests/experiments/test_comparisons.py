@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_factory import failed, make_record, random_records
+from rounding import one_decimal
 from scipy import stats
 from table_plans import ADDITIONS, spec_of
 
@@ -149,13 +150,31 @@ class TestAggregates:
         for found in aggregate(Scores(("1", "2"), ("krda", "ot"), values, ()), 200):
             assert (found.mean.low, found.mean.value, found.mean.high) == (50.0, 50.0, 50.0)
 
-    def test_width_of_the_mean_is_the_bootstraps_standard_error(self) -> None:
+    def test_width_of_the_mean_is_its_standard_error_with_divisor_n_minus_1(self) -> None:
         values = np.random.default_rng(0).normal(70, 5, (40, 1, 5))
-        (found,) = aggregate(Scores(tuple(map(str, range(40))), ("krda",), values, ()), 4000)
+        (found,) = aggregate(Scores(tuple(map(str, range(40))), ("krda",), values, ()), 20000)
         assert found.mean.low is not None
         assert found.mean.high is not None
-        error = math.sqrt(np.sum(values.var(axis=2) / 5)) / 40
-        assert (found.mean.high - found.mean.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.06)
+        error = math.sqrt(np.sum(values.var(axis=2, ddof=1) / 5)) / 40
+        ratio = (found.mean.high - found.mean.low) / (2 * 1.96 * error)
+        # Without the correction it would be sqrt(4 / 5) = 0.89.
+        assert ratio == pytest.approx(1, abs=0.03)
+
+    def test_interval_holds_the_mean_of_independent_repetitions_as_often_as_it_says(self) -> None:
+        rng = np.random.default_rng(20211002)
+        tasks, n_draws, held, held_if_narrow = tuple("123456789"), 600, 0, 0
+        for _ in range(n_draws):
+            (found,) = aggregate(Scores(tasks, ("krda",), rng.normal(70, 3, (9, 1, 5)), ()), 500)
+            assert found.mean.low is not None
+            assert found.mean.high is not None
+            held += found.mean.low <= 70 <= found.mean.high
+            narrow = math.sqrt(4 / 5) * (
+                np.array([found.mean.low, found.mean.high]) - found.mean.value
+            )
+            held_if_narrow += narrow[0] <= 70 - found.mean.value <= narrow[1]
+        # 95 % with a standard error of 0.9; nine tasks estimate the variance with 36 degrees.
+        assert held / n_draws >= 0.93
+        assert held_if_narrow / n_draws < 0.93
 
     def test_paired_repetitions_make_the_difference_exact(self) -> None:
         own = np.random.default_rng(1).normal(70, 5, (9, 5))
@@ -234,7 +253,10 @@ class TestComparison:
             (line,) = [line for line in text.splitlines() if line.startswith(f"| {label} |")]
             cells = [cell.strip() for cell in line.split("|")][1:-1]
             low, high = float(row["iqm_low"]), float(row["iqm_high"])
-            assert cells[2] == f"{float(row['iqm']):.1f} [{low:.1f}, {high:.1f}]"
+            assert (
+                cells[2]
+                == f"{one_decimal(float(row['iqm']))} [{one_decimal(low)}, {one_decimal(high)}]"
+            )
             assert cells[4] == f"{float(row['rank_paper']):.2f}"
             assert cells[6] == f"{float(row['rank_published']):.2f}"
 

@@ -19,6 +19,7 @@ from experiments.published import published
 from experiments.records import Record
 
 HOLDS, FAILS, UNCHECKED = ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.UNCHECKED
+UNDECIDED = ClaimVerdict.UNDECIDED
 CURVE = load_curve("moons_rows")
 SIZES = tuple(map(str, CURVE.values))
 METHODS = ("krda", *COMPETITORS)
@@ -113,8 +114,9 @@ def test_stable_over_sizes_compares_highest_and_lowest_mean(
     [
         ([0.9, 0.9, 0.6, 0.6, 0.6], HOLDS),
         ([0.6, 0.6, 0.6, 0.9, 0.9], FAILS),
-        # As often: nothing is special about few rows. The size in the middle is in no half.
-        ([0.9, 0.9, 0.6, 0.9, 0.9], FAILS),
+        # As often: nothing is clear. The size in the middle is in no half.
+        ([0.9, 0.9, 0.6, 0.9, 0.9], UNDECIDED),
+        ([0.6, 0.6, 0.9, 0.6, 0.6], UNDECIDED),
         ([0.9, 0.6, 0.9, 0.6, 0.6], HOLDS),
     ],
 )
@@ -122,6 +124,31 @@ def test_few_samples_counts_clear_wins_in_both_halves(
     means: list[float], expected: ClaimVerdict
 ) -> None:
     assert verdict(records_of({"krda": means}, {}), "few-samples") is expected
+
+
+@pytest.mark.parametrize(
+    ("n_fewer", "n_more", "expected"),
+    [
+        # p: 2 / 2^6 = 0.03 and 2 / 2^5 = 0.06; 8 of 9 give 0.04, 7 of 8 give 0.07.
+        (6, 0, HOLDS),
+        (0, 6, FAILS),
+        (5, 0, UNDECIDED),
+        (8, 1, HOLDS),
+        (7, 1, UNDECIDED),
+        (1, 0, UNDECIDED),
+    ],
+)
+def test_few_samples_is_undecided_where_the_halves_differ_by_what_chance_may_do(
+    n_fewer: int, n_more: int, expected: ClaimVerdict
+) -> None:
+    # KRDA lies at 0.9 throughout; a method at 0.9 is tied with it, one at 0.6 is clearly below.
+    means = {"krda": [0.9] * 5}
+    for number, method in enumerate(COMPETITORS):
+        fewer, more = number < n_fewer, n_fewer <= number < n_fewer + n_more
+        means[method] = [0.6 if fewer else 0.9, 0.9, 0.9, 0.6 if more else 0.9, 0.9]
+    found = check(records_of(means, {}))["few-samples"].ours
+    assert found.verdict is expected
+    assert f"in {n_fewer} with the fewer alone, in {n_more} with the more alone" in found.numbers
 
 
 @pytest.mark.parametrize("claim", ON_CURVES)

@@ -128,7 +128,7 @@ def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
     told = done.stderr[done.stderr.index("3 of 4 jobs failed:") :]
     failures = re.findall(r"^  (moons/\S+ krda): (.*)\n    (.*)$", told, re.MULTILINE)
     assert [cell for cell, _, _ in failures] == ["moons/10 krda", *["moons/nowhere krda"] * 2]
-    assert "n_components must be a positive integer, got -1" in failures[0][1]
+    assert "n_components must be an integer of at least 1, got -1" in failures[0][1]
     assert failures[0][2].endswith("method=krda method.n_components=-1 dataset.angle=10")
     assert "A moons task is named by its angle in degrees" in failures[1][1]
     assert (tmp_path / "sweep/1/traceback.txt").read_text().startswith("Traceback")

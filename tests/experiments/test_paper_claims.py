@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +16,17 @@ from table_plans import ADDITIONS, spec_of
 from experiments.paper_claims import (
     CLAIMS,
     COMPETITORS,
+    TIMES,
     CheckedClaim,
     ClaimVerdict,
+    Finding,
     Side,
     best_or_tied,
     check_claims,
     claims_markdown,
     our_side,
     published_side,
+    timed_side,
 )
 from experiments.published import DATASETS, published_rows
 from experiments.records import Record
@@ -40,6 +46,79 @@ def random_table(dataset: str, seed: int) -> Table:
 def find(claims: tuple[CheckedClaim, ...], name: str, dataset: str) -> CheckedClaim:
     (found,) = [c for c in claims if c.claim.id == name and c.dataset == dataset]
     return found
+
+
+def order_claim(
+    given: Sequence[tuple[float, float]], turned: Sequence[tuple[float, float]]
+) -> Finding:
+    """What moons says of the columns' order, by a mean and a spread for each angle and order."""
+    records = random_records(spec_of("moons", ADDITIONS), 5)
+    for task, *both in zip(spec_of("moons").tasks, given, turned, strict=True):
+        for method, (mean, spread) in zip(("krda", "krda_reversed"), both, strict=True):
+            five = [mean + spread * step for step in (-1, -0.5, 0, 0.5, 1)]
+            records[task.name, method] = make_record("moons", task.name, method, *five)
+    return find(check_claims([table_of("moons", records)]), "column-order", "moons").ours
+
+
+def times(transform: float, fit: float, *, n_lines: int = 6) -> str:
+    """A benchmark's file in which time grows with these powers of the number of rows."""
+    lines = ["case,d,n,threads,status,seconds,repetitions"]
+    # What was measured at other sizes, widths or threads does not count.
+    lines += [f"KRDA.fit,{other},done,99,1" for other in ("27,1000,1", "2,10000,1", "27,10000,2")]
+    measured = [
+        f"{case},27,{n},1,done,{2e-5 * n**power!r},1"
+        for case, power in (("KRDA.fit", fit), ("KRDA.transform", transform))
+        for n in (10_000, 100_000, 1_000_000)
+    ]
+    return "\n".join(lines + measured[:n_lines]) + "\n"
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        ("transform", "fit", "expected"),
+        [
+            (1.0, 0.4, ClaimVerdict.HOLDS),
+            (1.09, 1.09, ClaimVerdict.HOLDS),
+            (1.2, 0.4, ClaimVerdict.FAILS),
+            (0.8, 0.4, ClaimVerdict.FAILS),
+            (1.0, 1.2, ClaimVerdict.FAILS),
+        ],
+    )
+    def test_cost_is_linear_by_the_slopes_of_the_benchmarks_file(
+        self, tmp_path: Path, transform: float, fit: float, expected: ClaimVerdict
+    ) -> None:
+        path = tmp_path / "scale.csv"
+        path.write_text(times(transform, fit))
+        found = find(check_claims([], times=timed_side(path)), "linear-cost", "scale")
+        assert found.published.verdict is ClaimVerdict.UNCHECKED
+        assert found.ours.verdict is expected
+        for slope in (transform, fit):
+            assert f"slope {slope:.2f}" in found.ours.numbers
+
+    def test_without_all_sizes_or_the_file_nothing_is_said_of_the_cost(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "scale.csv"
+        path.write_text(times(1, 1, n_lines=5))
+        for side, told in (
+            (timed_side(path), "not complete: transform"),
+            (timed_side(tmp_path / "none.csv"), "not complete: fit, transform"),
+            (None, "no benchmark of ours"),
+        ):
+            found = find(check_claims([], times=side), "linear-cost", "scale")
+            assert found.ours == Finding(ClaimVerdict.UNCHECKED, told)
+
+    def test_numbers_are_those_of_the_committed_file(self) -> None:
+        lines = list(csv.DictReader(TIMES.read_text(encoding="utf-8").splitlines()))
+        found = find(check_claims([], times=timed_side()), "linear-cost", "scale")
+        for case in ("fit", "transform"):
+            seconds = {r["n"]: float(r["seconds"]) for r in lines if r["case"] == f"KRDA.{case}"}
+            n = np.array([10_000, 100_000, 1_000_000])
+            y = [seconds[str(size)] for size in n]
+            slope = np.polyfit(np.log(n), np.log(y), 1)[0]
+            assert f"{case} {y[0]:.3g} to {y[-1]:.3g} seconds, slope {slope:.2f}" in (
+                found.ours.numbers
+            )
 
 
 class TestPublishedSide:
@@ -101,7 +180,9 @@ class TestOurSide:
         assert (found.ours.verdict is ClaimVerdict.HOLDS) == (above > below)
 
     @pytest.mark.parametrize(
-        "claim", [c for c in CLAIMS if c.check and not c.curve], ids=lambda c: c.id
+        "claim",
+        [c for c in CLAIMS if c.check and not c.curve and not c.timed],
+        ids=lambda c: c.id,
     )
     def test_unfinished_cell_that_is_needed_decides_nothing(self, claim) -> None:  # type: ignore[no-untyped-def]
         dataset = claim.datasets[0].replace("hepmass", "hepmass_sim")
@@ -134,16 +215,32 @@ class TestOurSide:
                 assert find(claims, name, "amazon").ours.verdict is expected
 
     def test_order_claim_fails_where_reversed_columns_lie_apart(self) -> None:
-        records = random_records(spec_of("moons", ADDITIONS), 5)
-        for task in spec_of("moons").tasks:
-            for method, value in (("krda", 0.9), ("krda_reversed", 0.5), ("krda_random", 0.7)):
-                records[task.name, method] = make_record(
-                    "moons", task.name, method, *[value] * 5
-                )  # fmt: skip
-        found = find(check_claims([table_of("moons", records)]), "column-order", "moons")
-        assert found.ours.verdict is ClaimVerdict.FAILS
-        assert "overlaps on 0 of 9 tasks" in found.ours.numbers
-        assert "90.0 as given, 50.0 reversed" in found.ours.numbers
+        found = order_claim([(0.9, 0.0)] * 9, [(0.5, 0.0)] * 9)
+        assert found.verdict is ClaimVerdict.FAILS
+        assert "disjoint on 9 of 9 tasks" in found.numbers
+        assert "mean absolute difference 40.0 points, largest −40.0 on 10;" in found.numbers
+        assert "90.0 as given, 50.0 reversed" in found.numbers
+
+    def test_wide_intervals_of_different_orders_overlap_and_decide_nothing(self) -> None:
+        found = order_claim([(0.8, 0.05)] * 9, [(0.82, 0.05)] * 9)
+        assert found.verdict is ClaimVerdict.UNDECIDED
+        assert "disjoint on 0 of 9 tasks, and the difference is surely small on 0" in found.numbers
+
+    def test_orders_agree_where_the_difference_is_small_with_its_interval(self) -> None:
+        alike, wide = ((0.8, 0.002), (0.803, 0.002)), ((0.8, 0.05), (0.803, 0.05))
+        for n, expected in ((5, ClaimVerdict.HOLDS), (4, ClaimVerdict.UNDECIDED)):
+            given, turned = zip(*[alike] * n, *[wide] * (9 - n), strict=True)
+            found = order_claim(given, turned)
+            assert found.verdict is expected
+            assert f"surely small on {n}; mean absolute difference 0.3 points" in found.numbers
+
+    def test_clear_differences_on_half_of_the_tasks_are_no_equality_however_small(self) -> None:
+        apart, alike = ((0.8, 0.0), (0.805, 0.0)), ((0.8, 0.0), (0.8, 0.0))
+        for n, expected in ((4, ClaimVerdict.HOLDS), (5, ClaimVerdict.FAILS)):
+            given, turned = zip(*[apart] * n, *[alike] * (9 - n), strict=True)
+            found = order_claim(given, turned)
+            assert found.verdict is expected
+            assert f"disjoint on {n} of 9 tasks" in found.numbers
 
     def test_difficulty_names_where_source_only_rises(self) -> None:
         records = random_records(spec_of("moons"), 6)

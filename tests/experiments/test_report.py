@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from report_pages import ERROR, plans, report_of, write_figure, write_records
+from rounding import one_decimal
 
 from experiments import reproduce
 from experiments.plan import METHOD_LABELS, TablePlan
@@ -160,9 +161,10 @@ def test_every_mean_of_the_tables_stands_in_its_row_and_column(
                 row = labels[METHOD_LABELS[line["method"]]]
                 attributes, shown = row[columns.index(plan.task_label.format(line["task"]))]
                 assert attributes["data-value"] == line["mean"]
-                assert shown.startswith(f"{float(line['mean']):.1f} ± {float(line['ci95']):.1f}")
+                mean, width = (one_decimal(float(line[key])) for key in ("mean", "ci95"))
+                assert shown.startswith(f"{mean} ± {width}")
                 if line["published_mean"]:
-                    assert f"paper: {float(line['published_mean']):.1f} ±" in shown
+                    assert f"paper: {one_decimal(float(line['published_mean']))} ±" in shown
                     if line["verdict"] != "no published value":
                         assert shown.endswith(line["verdict"])
                 seen += 1
@@ -290,11 +292,11 @@ class TestHeadline:
         source = table.summaries["source_only"].ours.value
         assert mean is not None
         assert source is not None
-        assert f"Its mean over the tasks is {mean:.1f};" in told
+        assert f"Its mean over the tasks is {one_decimal(mean)};" in told
         assert "is of hepmass, which is other data" in told
         side = "above" if source > mean else "below"
-        gap = f"{abs(source - mean):.1f} points {side}"
-        assert f"Source only is {gap} KRDA in the mean ({source:.1f})" in told
+        gap = f"{one_decimal(abs(source - mean))} points {side}"
+        assert f"Source only is {gap} KRDA in the mean ({one_decimal(source)})" in told
 
     def test_a_naive_row_above_krda_is_said_to_be_above(self, found: DatasetSummary) -> None:
         table = found.table
@@ -313,7 +315,8 @@ class TestHeadline:
             )
             side = "above" if naive > own else "below"
             assert (
-                f"{label} is {abs(naive - own):.1f} points {side} KRDA in the mean ({naive:.1f}) "
+                f"{label} is {one_decimal(abs(naive - own))} points {side} KRDA in the mean "
+                f"({one_decimal(naive)}) "
                 f"and has the higher mean on {higher} of 3 tasks."
             ) in told
 

@@ -58,7 +58,7 @@ def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(tmp_path
     done = run(tmp_path, *launch, "method=krda", "method.n_components=-1,2" if launch else
                "method.n_components=-1")  # fmt: skip
     assert done.returncode == 1
-    assert "n_components must be a positive integer, got -1" in done.stderr
+    assert "n_components must be an integer of at least 1, got -1" in done.stderr
     outcomes = [record.complete for record in records(tmp_path).values()]
     assert sorted(outcomes) == ([False, True] if launch else [False])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import re
 import shutil
@@ -21,12 +22,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_factory import make_record as record
 from record_factory import random_records
+from rounding import one_decimal
 from scipy import stats
 from table_plans import ADDITIONS, OURS, plan_of, spec_of
 
 import experiments
+from experiments.paper_claims import check_claims
 from experiments.published import METHODS, PARTS, PublishedCell, published, published_rows
 from experiments.published.anomalies import Anomaly, anomalies
+from experiments.readme import _mean as readme_mean
 from experiments.records import Record, RecordStore
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import (
@@ -37,6 +41,7 @@ from experiments.tables import (
     render_csv,
     render_latex,
     render_markdown,
+    wording,
 )
 from experiments.tables import latex as latex_module
 from experiments.tables.markdown import escape as escape_markdown
@@ -216,12 +221,12 @@ class TestNumbersAreTraced:
                 five = 100 * np.array(records[task.name, method].accuracies)
                 half = stats.t.ppf(0.975, 4) * five.std(ddof=1) / np.sqrt(5)
                 if row[1] in ("ours", "not in the paper"):
-                    assert plain(cell) == f"{five.mean():.1f} ± {half:.1f}"
+                    assert plain(cell) == f"{one_decimal(five.mean())} ± {one_decimal(half)}"
                     numbers.append(five.mean())
                     continue
                 value = printed[task.name, method]
                 if row[1] == "paper":
-                    assert plain(cell) == f"{value.mean:.1f} ± {value.ci95:.1f}"
+                    assert plain(cell) == f"{one_decimal(value.mean)} ± {one_decimal(value.ci95)}"
                     numbers.append(float(value.mean))
                 else:
                     assert row[1] == "difference"
@@ -506,6 +511,31 @@ class TestLayout:
         )
         assert {cell.judgement.verdict for cell in table.cells.values()} == {Verdict.MISSING}
 
+    @pytest.mark.parametrize(
+        ("value", "expected"),
+        [
+            # Each is a half in decimal; in binary it lies above or below.
+            (75.85, "75.9"), (math.nextafter(75.85, 76), "75.9"), (0.05, "0.1"), (0.25, "0.3"),
+            (-0.25, "-0.3"), (-0.04, "0.0"), (75.849, "75.8"), (100.0, "100.0"),
+        ],
+    )  # fmt: skip
+    def test_halves_are_rounded_away_from_zero_however_they_were_added(
+        self, value: float, expected: str
+    ) -> None:
+        assert wording.number(value) == one_decimal(value) == expected
+        assert wording.number(np.float64(value)) == expected
+
+    def test_a_published_mean_is_the_same_in_every_document(self) -> None:
+        # 75.85: the sum of its twelve terms depends on their order in the last digit.
+        values = [cell.mean for (_, m), cell in published("amazon").items() if m == "krda"]
+        assert round(sum(values) / 12, 8) == 75.85
+        assert readme_mean([str(value) for value in values]) == "75.9"
+        table = build_table(spec_of("amazon"), lookup_of())
+        assert wording.mean_text(table.summaries["krda"].published, 12) == "75.9"
+        claims = {(c.claim.id, c.dataset): c for c in check_claims([])}
+        told = claims["others-underperform", "amazon"].published.numbers
+        assert told.startswith("KRDA's mean over the tasks is 75.9;")
+
     def test_negative_zero_is_not_printed(self) -> None:
         entry = record("tiny", "b-a", "sa", 0.6019, 0.6019, 0.6019, 0.6019, 0.6019)
         rows = grid(render_tiny("md", lookup_of(entry)))
@@ -674,7 +704,7 @@ class TestPapersOwnTables:
                 for method, cell in zip(spec.methods, row[2:], strict=True):
                     five = 100 * np.array(records[row.method[:-1], method.name].accuracies)
                     half = stats.t.ppf(0.975, 4) * five.std(ddof=1) / np.sqrt(5)
-                    assert plain(cell) == f"{five.mean():.1f} ± {half:.1f}"
+                    assert plain(cell) == f"{one_decimal(five.mean())} ± {one_decimal(half)}"
 
 
 class TestManyTasks:
@@ -695,4 +725,4 @@ class TestManyTasks:
             assert len(rows) == 12 * 3 + 2
         first = next(row for row in grid(text, 1) if row.method == "KRDA" and row[1] == "ours")
         mean = 100 * np.mean(records[heads[1][0], "krda"].accuracies)
-        assert plain(first[2]).startswith(f"{mean:.1f} ±")
+        assert plain(first[2]).startswith(f"{one_decimal(mean)} ±")

@@ -178,6 +178,13 @@ def test_a_column_constant_in_the_source_alone_does_not_spoil_predictions():
     np.testing.assert_array_equal(model.fit(Xs, ys, Xt).predict(Xt), without)
 
 
+def test_warnings_call_columns_by_their_names():
+    rng = np.random.default_rng(0)
+    Xs = pd.DataFrame({"age": rng.normal(size=60), "flag": np.ones(60)})
+    with pytest.warns(UserWarning, match=r"Columns \['flag'\] are constant"):
+        KRDA(max_steps=5).fit(Xs, Xs["age"] > 0, Xs + 1)
+
+
 def test_columns_that_are_set_aside_are_named():
     Xs, ys, Xt = shifted_task()
     Xt[:, 1] = 0.1

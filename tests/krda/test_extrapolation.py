@@ -98,3 +98,12 @@ def test_new_rows_of_ordinary_tables_give_no_warning(distribution, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KRDA(random_state=0, max_steps=200).fit(Xs, Xs[:, 0] > 0.5, Xt).transform(new)
+
+
+def test_columns_are_called_by_their_names_where_they_have_some():
+    names = ["age", "income", "flag"]
+    carried = np.array([[1e14, 7e3, 5.0]])
+    message = describe_far_rows(carried, RANGE, ORDER, training=False, names=names)
+    assert message is not None
+    assert "columns ['income', 'age']" in message
+    assert "column income at 7e+03" in message

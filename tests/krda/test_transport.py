@@ -265,3 +265,21 @@ def test_a_state_far_out_no_longer_overflows_standard_deviations(factor):
     far = torch.tensor([[1e4, -1e4, 1e4], [-1e4, 1e4, -1e4]])
     carried = knothe_rosenblatt(model.density(0), model.density(1), far)
     assert bool(torch.isfinite(carried).all())
+
+
+def test_a_block_that_fails_stops_the_blocks_that_have_not_begun(monkeypatch):
+    begun = []
+
+    def fail(start):
+        begun.append(start)
+        raise FloatingPointError("no place")
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(FloatingPointError, match="no place"):
+            transport._run_in_threads(fail, range(10_000))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    assert len(begun) <= 2  # one a thread

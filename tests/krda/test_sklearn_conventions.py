@@ -1,0 +1,136 @@
+"""KRDA beside scikit-learn's own tools: routing, scoring, probabilities, pickles, its checks."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import estimator_checks
+
+from krda import KRDA
+from krda.adaptation import Domains, fit_together
+
+# Checks of scikit-learn that fit nothing: its others fit to one table, which no method here does.
+FITLESS_CHECKS = [
+    estimator_checks.check_estimator_cloneable,
+    estimator_checks.check_estimator_repr,
+    estimator_checks.check_estimator_tags_renamed,
+    estimator_checks.check_get_params_invariance,
+    estimator_checks.check_no_attributes_set_in_init,
+    estimator_checks.check_parameters_default_constructible,
+    estimator_checks.check_set_params,
+    estimator_checks.check_valid_tag_types,
+]
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    Xs = rng.normal(size=(150, 2))
+    return Xs, (Xs[:, 0] > 0).astype(int), 3 * rng.normal(size=(120, 2)) + 5
+
+
+def quick(classifier=None):
+    return KRDA(classifier=classifier, max_steps=60, random_state=0)
+
+
+@pytest.mark.parametrize("check", FITLESS_CHECKS, ids=lambda check: check.__name__)
+def test_checks_of_scikit_learn_that_fit_nothing_pass(check):
+    check("KRDA", KRDA())
+
+
+@pytest.mark.parametrize("classifier", [LogisticRegression(), HistGradientBoostingClassifier()])
+def test_probabilities_are_those_of_the_classifier_for_target_rows(task, classifier):
+    model = quick(classifier).fit(*task)
+    probabilities = model.predict_proba(task[2])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(
+        model.classes_[probabilities.argmax(axis=1)], model.predict(task[2])
+    )
+
+
+def test_the_decision_function_decides_as_the_predictions_do(task):
+    model = quick().fit(*task)
+    np.testing.assert_array_equal(
+        model.decision_function(task[2]) > 0, model.predict(task[2]) == model.classes_[1]
+    )
+
+
+def test_a_method_has_what_its_classifier_has_before_the_fit_and_after(task):
+    for model in (quick(HistGradientBoostingClassifier()), quick(SVC())):
+        for fitted in (model, model.fit(*task)):
+            assert hasattr(fitted, "predict_proba") == hasattr(model.classifier, "predict_proba")
+            assert hasattr(fitted, "decision_function") == hasattr(
+                model.classifier, "decision_function"
+            )
+
+
+def test_a_score_by_rank_works(task):
+    model = quick().fit(*task)
+    assert get_scorer("roc_auc")(model, task[2], task[2][:, 0] > 5) > 0.9
+
+
+def test_a_routed_pipeline_transforms_the_target_rows_too(task):
+    Xs, ys, Xt = task
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = Pipeline(
+            [("scale", StandardScaler()), ("krda", quick())], transform_input=["Xt"]
+        ).fit(Xs, ys, Xt=Xt)
+        predicted = pipeline.predict(Xt)
+    scaler = StandardScaler().fit(Xs)
+    by_hand = quick().fit(scaler.transform(Xs), ys, scaler.transform(Xt))
+    np.testing.assert_array_equal(predicted, by_hand.predict(scaler.transform(Xt)))
+
+
+def test_a_pickled_model_transforms_and_predicts_the_same(task):
+    model = quick().fit(*task)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(task[0]), model.transform(task[0]))
+    np.testing.assert_array_equal(again.predict(task[2]), model.predict(task[2]))
+
+
+def test_models_whose_classifier_is_made_of_parts_are_fitted_together(task):
+    def method(seed, C=1.0):
+        parts = make_pipeline(StandardScaler(), SVC(C=C))
+        return KRDA(classifier=parts, max_steps=20, random_state=seed)
+
+    methods = [method(0), method(1)]
+    assert fit_together(methods, [Domains(*task)] * 2) == [None, None]
+    with pytest.raises(ValueError, match="may differ in random_state alone"):
+        fit_together([method(0), method(1, C=2.0)], [Domains(*task)] * 2)
+
+
+def test_no_models_are_fitted_together_without_a_word():
+    assert fit_together([], []) == []
+
+
+def test_what_is_fitted_can_be_compared_and_put_into_a_set(task):
+    model = quick().fit(*task)
+    parts = [model.history_, *model.densities_.values(), *model.column_maps_.values()]
+    assert len({*parts}) == len(parts)
+    assert model.history_ != quick().fit(*task).history_
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("hidden_size", True, "hidden_size must be an integer of at least 1"),
+        ("learning_rate", np.inf, "learning_rate must be a positive finite number"),
+        ("learning_rate", "a", "learning_rate must be a positive finite number"),
+        ("device", "cuda:99", "cannot be used here"),
+        ("eps", 1e-17, "above 1e-16"),
+        ("eps", 0.5, "below 0.5"),
+        ("sigma_floor", -1.0, "sigma_floor must be zero or a positive finite number"),
+    ],
+)
+def test_parameters_that_cannot_work_are_refused_before_any_training(
+    task, parameter, value, message
+):
+    with pytest.raises(ValueError, match=message):
+        KRDA(**{parameter: value}).fit(*task)

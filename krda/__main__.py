@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=Path, default=Path("predictions.csv"), metavar="CSV",
         help="where predictions go (default: %(default)s)")  # fmt: skip
     add("--force", action="store_true", help="overwrite the output if it exists")
-    add("--drop", nargs="+", default=[], metavar="COLUMN", help="columns that are no features")
-    add("--separator", default=",", metavar="CHAR", help="between columns (default: a comma)")
+    add("--drop", nargs="+", action="extend", default=[], metavar="COLUMN",
+        help="columns that are no features; after the files, or once for each")  # fmt: skip
+    add("--id", metavar="COLUMN", help="a column that names the target's rows: no feature, and "
+        "written along with the predictions")  # fmt: skip
+    add("--separator", default=",", metavar="CHAR",
+        help="between columns, \\t for a tabulator (default: a comma)")  # fmt: skip
     add("--classifier", choices=CLASSIFIERS, default="svm",
         help="trained on the carried source (default: %(default)s; all but svm give "
         "probabilities)")  # fmt: skip
@@ -103,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
+    options.separator = options.separator.replace("\\t", "\t")
     if len(options.separator) != 1:
         parser.error(f"--separator must be one character, got {options.separator!r}")
     if options.refits < 0:
@@ -123,6 +129,7 @@ def _run(options: argparse.Namespace) -> None:
         options.target,
         options.label,
         drop=options.drop,
+        identifier=options.id,
         separator=options.separator,
     )
     for note in tables.notes:
@@ -139,7 +146,7 @@ def _run(options: argparse.Namespace) -> None:
         classifier=make_classifier(options.classifier, options.seed),
         random_state=options.seed,
     )
-    _predict(model, tables, options)
+    write = _predict(model, tables, options)
     if options.assess:
         print("checking the fit\n", flush=True)
         found = assess(
@@ -151,10 +158,15 @@ def _run(options: argparse.Namespace) -> None:
             random_state=options.seed,
         )
         print(found)
+        more = {"source_only": found.source_only, "standardised": found.standardized}
+        if options.refits:
+            more = {"refits_agree": found.refits_agree.round(4)} | more
+        write(more=more, force=True)
+        print(f"\n{options.output} has these columns now, too: {', '.join(more)}")
 
 
-def _predict(model: KRDA, tables: Tables, options: argparse.Namespace) -> None:
-    """Fit, write the predictions, and say what they are."""
+def _predict(model: KRDA, tables: Tables, options: argparse.Namespace) -> Callable[..., None]:
+    """Fit, write the predictions, and say what they are; give what writes them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(tables.Xs, tables.ys, tables.Xt)
@@ -164,11 +176,18 @@ def _predict(model: KRDA, tables: Tables, options: argparse.Namespace) -> None:
             probabilities = model.predict_proba(tables.Xt)
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         print(f"warning: {message}")
-    write_predictions(
-        options.output, predicted, probabilities, model.classifier_.classes_, force=options.force
+    write = partial(
+        write_predictions,
+        options.output,
+        predicted,
+        probabilities,
+        model.classifier_.classes_,
+        identifiers=tables.identifiers,
     )
+    write(force=options.force)
     shares = [f"{label} {np.mean(predicted == label):.1%}" for label in model.classes_]
     print(f"predictions: {options.output} ({', '.join(shares)})", flush=True)
+    return write
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from krda.estimator import Domain
@@ -52,6 +52,9 @@ N_PARTS = 5
 
 #: Rows of each table without which nothing is left out: a handful tells nothing.
 MIN_ROWS = 10 * N_PARTS
+
+# Classes that a report shows at most.
+_N_CLASSES = 5
 
 #: Why no fits were judged by rows left out, if none were.
 LeftOut = Literal["", "no refits", "too few rows", "failed fits"]
@@ -249,10 +252,13 @@ class RefitCheck:
         For each refit, the share of target rows whose predicted label is another one.
     failures : tuple of str
         What refits raised that failed.
+    agreement : ndarray of shape (n_target,) or None
+        For each target row, the share of refits that predict the same label; None without refits.
     """
 
     disagreement: tuple[float, ...]
     failures: tuple[str, ...] = ()
+    agreement: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
     @property
     def mean(self) -> float:
@@ -268,6 +274,27 @@ class RefitCheck:
     def worst(self) -> float:
         """Largest disagreement; NaN without refits."""
         return max(self.disagreement, default=math.nan)
+
+
+@dataclass(frozen=True)
+class ClassShare:
+    """How often a class occurs, in shares of rows.
+
+    Attributes
+    ----------
+    label : str
+    source : float
+        Among the source's labels.
+    krda, source_only, standardized : float
+        Among the target's predictions: of KRDA, of the same kind of classifier trained on the
+        source as it is, and of that trained on the source standardised.
+    """
+
+    label: str
+    source: float
+    krda: float
+    source_only: float
+    standardized: float
 
 
 @dataclass(frozen=True)
@@ -294,6 +321,9 @@ class Assessment:
         column.
     warnings : tuple of str
         What speaks against trusting the predictions, with what to do.
+    classes : tuple of ClassShare
+    source_only, standardized : ndarray of shape (n_target,)
+        The predictions of the two simple methods.
     """
 
     n_source: int
@@ -305,6 +335,21 @@ class Assessment:
     agreement_source_only: float
     agreement_standardized: float
     warnings: tuple[str, ...]
+    classes: tuple[ClassShare, ...]
+    source_only: NDArray[Any] = field(repr=False, compare=False)
+    standardized: NDArray[Any] = field(repr=False, compare=False)
+
+    @property
+    def refits_agree(self) -> NDArray[np.float64]:
+        """For each target row, the share of all refits with KRDA's label; NaN without refits."""
+        checks = [c for c in (self.seeds, self.orders) if c.agreement is not None]
+        if not checks:
+            return np.full(self.n_target, np.nan)
+        return np.average(
+            [check.agreement for check in checks],
+            axis=0,
+            weights=[len(check.disagreement) for check in checks],
+        )
 
     def __str__(self) -> str:
         """Report in plain text."""
@@ -386,6 +431,15 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
             f"the energy distance is left, {change}. Look at the columns that are left furthest; "
             "give the density more rows or steps (max_steps), or leave such columns out of both "
             "tables."
+        )
+    spoilt = [gap for gap in check.columns if gap.after > max(gap.before, check.column_noise)]
+    if spoilt:
+        told = ", ".join(f"{g.name} ({g.before:.2f} before, {g.after:.2f} after)" for g in spoilt)
+        yield (
+            f"The transport takes single columns away from the target: {told}, by their "
+            f"Kolmogorov-Smirnov distance (noise {check.column_noise:.2f}). The distance of whole "
+            "rows sees little of columns with heavy tails. Take their logarithm or clip them, in "
+            "both tables, or leave them out."
         )
     if check.shifted and check.standardizing_suffices:
         yield (
@@ -483,6 +537,8 @@ def _report(a: Assessment) -> Iterator[str]:
     yield f"  {'source as it is':30}{_percent(a.agreement_source_only)}"
     yield f"  {'each table standardised':30}{_percent(a.agreement_standardized)}"
     yield ""
+    yield from _report_classes(a.classes)
+    yield ""
     if a.warnings:
         yield f"What speaks against trusting the predictions ({len(a.warnings)}):"
     elif t.left_out:
@@ -494,6 +550,23 @@ def _report(a: Assessment) -> Iterator[str]:
         yield from textwrap.wrap(
             warning, 98, initial_indent="- ", subsequent_indent="  ", break_long_words=False
         )
+
+
+def _report_classes(classes: Sequence[ClassShare]) -> Iterator[str]:
+    shown = sorted(classes, key=lambda share: -abs(share.krda - share.source_only))[:_N_CLASSES]
+    shown = [share for share in classes if share in shown]
+    more = len(classes) - len(shown)
+    yield "Which shares have the classes?" + (f" ({more} more differ less)" if more else "")
+    yield f"  {'':26}" + "".join(f"{share.label[:10]:>12}" for share in shown)
+    for what, name in (
+        ("source labels", "source"),
+        ("predicted by KRDA", "krda"),
+        ("source as it is", "source_only"),
+        ("each table standardised", "standardized"),
+    ):
+        yield f"  {what:26}" + "".join(f"{_percent(getattr(s, name)):>12}" for s in shown)
+    yield "  KRDA carries the source's shares along. Where the target's are others, rows of one"
+    yield "  class are carried to places of another, and nothing above shows it."
 
 
 _LEFT_OUT: dict[LeftOut, str] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -40,13 +40,16 @@ class Tables:
     Xt : DataFrame of shape (n_target, d)
         Columns as in ``Xs``.
     notes : tuple of str
-        What was done to make the tables agree.
+        What was done to make the tables agree, and what looks odd.
+    identifiers : Series of shape (n_target,) or None
+        The target's column that names its rows; None without one.
     """
 
     Xs: pd.DataFrame
     ys: NDArray[Any]
     Xt: pd.DataFrame
     notes: tuple[str, ...]
+    identifiers: pd.Series | None = None
 
 
 def import_pandas() -> ModuleType:
@@ -62,7 +65,13 @@ def import_pandas() -> ModuleType:
 
 
 def read_tables(
-    source: Path, target: Path, label: str, *, drop: Sequence[str] = (), separator: str = ","
+    source: Path,
+    target: Path,
+    label: str,
+    *,
+    drop: Sequence[str] = (),
+    identifier: str | None = None,
+    separator: str = ",",
 ) -> Tables:
     """Read a labelled source and an unlabelled target, with one header line each.
 
@@ -74,6 +83,8 @@ def read_tables(
         The source's column of labels. Where the target has it too, it is left out unread.
     drop : sequence of str
         Columns that are no features; each must be in one of the files.
+    identifier : str or None
+        A column of the target that names its rows. No feature either; the source may lack it.
     separator : str, default=","
 
     Returns
@@ -98,6 +109,14 @@ def read_tables(
             f"{source} has no column {label!r} for the labels; its columns are "
             f"{_listed(Xs.columns)}. Name one with --label."
         )
+    identifiers = None
+    if identifier is not None:
+        if identifier == label or identifier not in Xt:
+            raise TableError(
+                f"--id names {identifier!r}, which is no column of {target} beside the label; its "
+                f"columns are {_listed(Xt.columns)}."
+            )
+        identifiers, drop = Xt[identifier], (*drop, identifier)
     notes = []
     if label in Xt:
         notes.append(f"{target} has the label column {label!r}, too: left out, never used.")
@@ -117,7 +136,18 @@ def read_tables(
         Xt = Xt[list(Xs.columns)]
     for X, path in ((Xs, source), (Xt, target)):
         _check_values(X, path)
-    return Tables(Xs, ys, Xt, tuple(notes))
+    odd = [name for name in Xs.columns if _numbers_rows(Xs[name]) and _numbers_rows(Xt[name])]
+    if odd:
+        notes.append(
+            f"another whole number in every row of {_listed(odd)}: identifiers are no features. "
+            f"Leave them out with --drop, or with --id, which keeps one beside the predictions."
+        )
+    return Tables(Xs, ys, Xt, tuple(notes), identifiers)
+
+
+def _numbers_rows(column: pd.Series) -> bool:
+    """Whether a column may number the rows: whole numbers, none of them twice."""
+    return column.dtype.kind in "iu" and len(column) > 2 and bool(column.is_unique)
 
 
 def _read(path: Path, separator: str) -> pd.DataFrame:
@@ -142,7 +172,7 @@ def _read(path: Path, separator: str) -> pd.DataFrame:
     if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
         raise TableError(
             f"{path} has one column, named {header[0]!r}: give the character between its columns "
-            "with --separator, such as --separator ';'"
+            "with --separator, such as --separator ';' or --separator '\\t' for a tabulator"
         )
     if not len(frame):
         raise TableError(f"{path} has no rows.")
@@ -262,6 +292,8 @@ def write_predictions(
     probabilities: NDArray[np.float64] | None,
     classes: NDArray[Any],
     *,
+    identifiers: pd.Series | None = None,
+    more: Mapping[str, NDArray[Any]] | None = None,
     force: bool,
 ) -> None:
     """Write one line for each target row.
@@ -272,6 +304,10 @@ def write_predictions(
     predicted : ndarray of shape (n,)
     probabilities : ndarray of shape (n, n_classes) or None
     classes : ndarray of shape (n_classes,)
+    identifiers : Series of shape (n,) or None
+        Written along under its own name.
+    more : mapping of str to ndarray of shape (n,), or None
+        Further columns.
     force : bool
         Whether a file that exists is overwritten.
 
@@ -280,11 +316,14 @@ def write_predictions(
     TableError
         The file exists, or cannot be written.
     """
-    columns: dict[str, Any] = {"row": np.arange(len(predicted)), "prediction": predicted}
+    columns: dict[str, Any] = {"row": np.arange(len(predicted))}
+    if identifiers is not None:
+        columns[str(identifiers.name)] = identifiers.to_numpy()
+    columns["prediction"] = predicted
     if probabilities is not None:
         named = zip(classes, probabilities.T, strict=True)
         columns |= {f"probability_{label}": values for label, values in named}
-    frame = import_pandas().DataFrame(columns)
+    frame = import_pandas().DataFrame(columns | dict(more or {}))
     try:
         with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
             frame.to_csv(stream, index=False, lineterminator="\n")

@@ -38,6 +38,7 @@ from krda.assessment import (
     MIN_ROWS,
     N_PARTS,
     Assessment,
+    ClassShare,
     ColumnGap,
     DensityCheck,
     Difference,
@@ -134,7 +135,8 @@ def assess(
         seeds = _check_seeds(model, data, predicted, n_refits, seed_rng)
         orders = _check_orders(model, data, predicted, n_refits, order_rng)
         densities, transport = _check_left_out(model, source, target, n_refits, split_rng)
-        source_only, standardized = _agreements(model, data, predicted)
+        source_only, standardized = _simple_predictions(model, data)
+    agreements = [float(np.mean(other == predicted)) for other in (source_only, standardized)]
     far_rows = describe_far_rows(
         carried,
         model.target_range_,
@@ -143,7 +145,7 @@ def assess(
         names=model._names(np.arange(model.n_features_in_)),
     )
     sentences = [
-        *objections(densities, transport, seeds, orders, standardized),
+        *objections(densities, transport, seeds, orders, agreements[1]),
         *([] if far_rows is None else [far_rows]),
         *_class_warnings(model, predicted),
     ]
@@ -154,9 +156,21 @@ def assess(
         transport,
         seeds,
         orders,
+        agreements[0],
+        agreements[1],
+        tuple(sentences),
+        tuple(
+            ClassShare(
+                str(label),
+                *(
+                    float(np.mean(y == label))
+                    for y in (labels, predicted, source_only, standardized)
+                ),
+            )
+            for label in model.classes_
+        ),
         source_only,
         standardized,
-        tuple(sentences),
     )
 
 
@@ -573,9 +587,11 @@ def _check_orders(
         proposed = rng.permutation(own)
     changed = [_variant(model, random_state=model.seed_, column_order=order) for order in others]
     checks = [_refit([one], data, predicted) for one in changed]
+    found = [check.agreement for check in checks if check.agreement is not None]
     return RefitCheck(
         tuple(share for check in checks for share in check.disagreement),
         tuple(failure for check in checks for failure in check.failures),
+        np.mean(found, axis=0) if found else None,
     )
 
 
@@ -590,9 +606,11 @@ def _refit(models: Sequence[KRDA], data: Domains, predicted: NDArray[Any]) -> Re
         return RefitCheck(())
     errors = fit_together(models, [data] * len(models))
     fitted = [m for m, error in zip(models, errors, strict=True) if error is None]
+    same = [m.predict(data.Xt) == predicted for m in fitted]
     return RefitCheck(
-        tuple(float(np.mean(m.predict(data.Xt) != predicted)) for m in fitted),
+        tuple(float(np.mean(~rows)) for rows in same),
         tuple(_describe(error) for error in errors if error is not None),
+        np.mean(same, axis=0) if same else None,
     )
 
 
@@ -600,14 +618,14 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _agreements(model: KRDA, data: Domains, predicted: NDArray[Any]) -> tuple[float, float]:
-    """Compare with the classifier on the source as it is, and on standardised domains."""
+def _simple_predictions(model: KRDA, data: Domains) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Predict by the classifier on the source as it is, and on standardised domains."""
     Xs, ys, Xt = data
-    shares = []
-    for train, rows in ((Xs, Xt), tuple(StandardScaler().fit_transform(X) for X in (Xs, Xt))):
-        other = model._new_classifier().fit(train, ys).predict(rows)
-        shares.append(float(np.mean(other == predicted)))
-    return shares[0], shares[1]
+    standardized = [StandardScaler().fit_transform(X) for X in (Xs, Xt)]
+    return (
+        model._new_classifier().fit(Xs, ys).predict(Xt),
+        model._new_classifier().fit(standardized[0], ys).predict(standardized[1]),
+    )
 
 
 def _class_warnings(model: KRDA, predicted: NDArray[Any]) -> Iterator[str]:

@@ -292,3 +292,44 @@ def test_the_command_runs_as_a_module():
         [sys.executable, "-m", "krda", "--help"], capture_output=True, text=True, check=True
     )
     assert "--label" in done.stdout
+
+
+def test_an_identifier_is_no_feature_and_stands_beside_the_predictions(files, capsys):
+    assert run("--no-assess", "--output", "plain.csv") == 0
+    change("target.csv", lambda t: t.assign(customer=[f"c{i}" for i in range(len(t))]))
+    assert run("--no-assess", "--id", "customer") == 0
+    written = pd.read_csv("predictions.csv")
+    assert list(written.columns) == ["row", "customer", "prediction"]
+    assert list(written["customer"]) == [f"c{i}" for i in range(80)]
+    np.testing.assert_array_equal(written["prediction"], pd.read_csv("plain.csv")["prediction"])
+
+
+def test_an_identifier_that_is_not_there_is_refused(files, capsys, monkeypatch):
+    assert "--id names 'customer'" in refused(capsys, monkeypatch, "--id", "customer")
+
+
+def test_columns_that_number_the_rows_are_noted(files, capsys):
+    for name in ("source.csv", "target.csv"):
+        change(name, lambda t: t.assign(number=np.arange(len(t))))
+    assert run("--no-assess") == 0
+    assert "another whole number in every row of number" in capsys.readouterr().out
+
+
+def test_what_simple_methods_and_refits_say_of_each_row_is_written_after_the_assessment(files):
+    assert run("--classifier", "logistic", "--refits", "2") == 0
+    written = pd.read_csv("predictions.csv")
+    assert list(written.columns[-3:]) == ["refits_agree", "source_only", "standardised"]
+    assert set(written["source_only"]) <= {"upper", "lower"}
+    # Two other seeds, and the one other order of two columns.
+    assert set((3 * written["refits_agree"]).round(2)) <= {0.0, 1.0, 2.0, 3.0}
+
+
+def test_a_tabulator_separates_columns_where_it_is_written_as_escape(files):
+    for name in ("source.csv", "target.csv"):
+        pd.read_csv(name).to_csv(name, index=False, sep="\t")
+    assert run("--no-assess", "--separator", "\\t") == 0
+
+
+def test_columns_to_drop_may_be_named_one_at_a_time(files):
+    change("target.csv", lambda t: t.assign(a=1.0, b=2.0))
+    assert run("--no-assess", "--drop", "a", "--drop", "b") == 0

@@ -23,6 +23,7 @@ from krda.assessment import (
     N_PARTS,
     SHARE_LEFT,
     WORSE_NATS,
+    ColumnGap,
     DensityCheck,
     Difference,
     RefitCheck,
@@ -683,3 +684,35 @@ def test_the_estimator_needs_none_of_it():
     assert "krda.estimator" in done.stdout
     for module in ("krda.trust", "krda.assessment", "krda.tables", "krda.diagnostics"):
         assert module not in done.stdout
+
+
+def test_a_column_that_is_taken_away_from_the_target_is_objected_to_whatever_the_whole_rows_say():
+    gaps = (ColumnGap("income", 0.07, 0.42), ColumnGap("age", 0.5, 0.3), ColumnGap("x", 0.0, 0.09))
+    check = dataclasses.replace(GOOD_TRANSPORT, columns=gaps)
+    (sentence,) = objections(GOOD_DENSITIES, check, STEADY, STEADY, 0.9)
+    assert "income (0.07 before, 0.42 after)" in sentence
+    assert "age" not in sentence  # nearer than before
+    assert "x (" not in sentence  # within noise
+
+
+def test_shares_of_classes_are_those_of_labels_and_predictions():
+    Xs, ys = make_moons(90, noise=0.05, random_state=0)
+    Xt = Xs + 0.5
+    model = KRDA(**QUICK).fit(Xs, ys, Xt)
+    found = assess(model, Xs, ys, Xt, n_refits=0)
+    for share, label in zip(found.classes, model.classes_, strict=True):
+        assert share.source == np.mean(ys == label)
+        assert share.krda == np.mean(model.predict(Xt) == label)
+        assert share.source_only == np.mean(found.source_only == label)
+        assert share.standardized == np.mean(found.standardized == label)
+    assert np.isnan(found.refits_agree).all()
+    assert "Which shares have the classes?" in str(found)
+
+
+def test_rows_on_which_refits_agree_add_up_to_the_shares_that_differ():
+    Xs, ys = make_moons(90, noise=0.05, random_state=0)
+    model = KRDA(**QUICK).fit(Xs, ys, Xs + 0.5)
+    found = assess(model, Xs, ys, Xs + 0.5, n_refits=2)
+    n = [len(check.disagreement) for check in (found.seeds, found.orders)]
+    expected = (n[0] * found.seeds.mean + n[1] * found.orders.mean) / sum(n)
+    assert np.mean(1 - found.refits_agree) == pytest.approx(expected)

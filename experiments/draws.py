@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from experiments.markdown import table
-from experiments.plan import METHOD_LABELS, load_table
+from experiments.plan import load_table, method_label
 from experiments.published import published
 from experiments.published.anomalies import anomalies
 from experiments.statistics import mean_and_interval
@@ -324,7 +324,7 @@ def _accuracy_table(found: Draws, positions: str) -> str:
     for method in found.methods:
         columns = found.accuracies(positions, method).T
         lines.append(
-            [METHOD_LABELS[method], *(_text(spread(column), n_draws) for column in columns)]
+            [method_label(method), *(_text(spread(column), n_draws) for column in columns)]
         )
     return table(lines)
 
@@ -339,7 +339,7 @@ def _difference_table(found: Draws, positions: str) -> str:
         signs = np.sign(minus[:, -1])
         lines.append(
             [
-                METHOD_LABELS[method],
+                method_label(method),
                 *(_difference(spread(column), n_draws) for column in minus.T),
                 "/".join(str(int(np.sum(signs == sign))) for sign in (1, 0, -1)),
             ]
@@ -390,7 +390,7 @@ def _rank_table(
     by_positions = {positions: ranks(found, positions, order) for positions in found.positions}
     for place, method in enumerate(order):
         star = "\\*" if method in suspect else ""
-        line = [METHOD_LABELS[method] + star, number(printed[method])]
+        line = [method_label(method) + star, number(printed[method])]
         for positions, ranked in by_positions.items():
             n_draws = found.n_draws(positions)
             own = found.accuracies(positions, method)[:, -1]
@@ -425,7 +425,7 @@ def _pairs(found: Draws, positions: str, order: list[str], words: str, *, listed
         kept += sign > 0
         undecided += sign == 0
         if sign < 0:
-            turned.append(f"{METHOD_LABELS[upper]} below {METHOD_LABELS[lower]}")
+            turned.append(f"{method_label(upper)} below {method_label(lower)}")
     n = kept + undecided + len(turned)
     names = f" ({'; '.join(turned)})" if turned and listed else ""
     return (

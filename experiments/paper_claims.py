@@ -21,7 +21,7 @@ from pathlib import Path
 from scipy import stats
 
 from experiments.curves import CurvePlan, load_curve
-from experiments.plan import METHOD_LABELS
+from experiments.plan import method_label
 from experiments.published import DATASETS, METHODS, STAND_INS, published
 from experiments.statistics import Interval, mean_and_interval
 from experiments.tables.markdown import escape, markdown_table
@@ -641,7 +641,7 @@ def curve_side(plan: CurvePlan, lookup: Lookup) -> Side:
             for key, record in records.items()
             if record is not None and record.complete
         },
-        {method: METHOD_LABELS[method] for method in plan.methods},
+        {method: method_label(method) for method in plan.methods},
     )
 
 

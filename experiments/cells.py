@@ -428,8 +428,6 @@ def _run_group(
 
 
 def _outcome(repetition: int, seed: int, measured: Measurement | Exception) -> Outcome:
-    from krda.training import DivergenceError
-
     try:
         if isinstance(measured, Exception):
             raise measured
@@ -445,7 +443,7 @@ def _outcome(repetition: int, seed: int, measured: Measurement | Exception) -> O
         )
     except Exception as error:
         # What methods raise where numbers went out of range, as against a wrong parameter or a bug.
-        diverged = isinstance(error, DivergenceError | FloatingPointError)
+        diverged = isinstance(error, FloatingPointError)
         return _lost(repetition, seed, "diverged" if diverged else "failed", describe_error(error))
 
 

@@ -257,12 +257,11 @@ def summary_csv(found: Draws) -> str:
                 here, minus = spread(values[:, column]), own[:, column] - values[:, column]
                 difference = spread(minus)
                 numbers = (*here[1:], difference.mean, difference.half_width)
-                counts = [int(np.sum(np.sign(minus) == sign)) for sign in (1, 0, -1)]
                 rows.append(
                     [
                         positions, method, task, str(here.n),
                         *("" if value is None else f"{value:.8g}" for value in numbers),
-                        *map(str, counts),
+                        *_above_equal_below(minus),
                     ]
                 )  # fmt: skip
     return _csv(rows)
@@ -336,12 +335,11 @@ def _difference_table(found: Draws, positions: str) -> str:
         if method == KRDA:
             continue
         minus = own - found.accuracies(positions, method)
-        signs = np.sign(minus[:, -1])
         lines.append(
             [
                 method_label(method),
                 *(_difference(spread(column), n_draws) for column in minus.T),
-                "/".join(str(int(np.sum(signs == sign))) for sign in (1, 0, -1)),
+                "/".join(_above_equal_below(minus[:, -1])),
             ]
         )
     return table(lines)
@@ -432,6 +430,12 @@ def _pairs(found: Draws, positions: str, order: list[str], words: str, *, listed
         f"- {positions}, {words}: of the {n} pairs in the paper's order {kept} keep it, "
         f"{undecided} are undecided, {len(turned)} reversed{names}."
     )
+
+
+def _above_equal_below(differences: FloatArray) -> list[str]:
+    """Count the draws with a positive difference, with none, and with a negative one."""
+    signs = np.sign(differences)
+    return [str(int(np.sum(signs == sign))) for sign in (1, 0, -1)]
 
 
 def _angles(found: Draws) -> list[str]:

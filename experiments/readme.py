@@ -51,10 +51,8 @@ def summary(tables: Path) -> str:
     """
     means: dict[tuple[str, str], tuple[str, str]] = {}
     methods: dict[str, None] = {}
-    names = [name for name in TITLES if (tables / f"{name}.csv").is_file()]
-    for name in names:
-        with (tables / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+    found = _read(tables)
+    for name, rows in found.items():
         for method in dict.fromkeys(row["method"] for row in rows):
             methods[method] = None
             own = [row for row in rows if row["method"] == method]
@@ -65,11 +63,11 @@ def summary(tables: Path) -> str:
             )
     head = [
         "Mean accuracy, %",
-        *(title for name in names for title in TITLES[name]),
+        *(title for name in found for title in TITLES[name]),
     ]
     lines = [head, [":--", *["--:"] * (len(head) - 1)]]
     for method in methods:
-        values = [means.get((method, name), ("–", "–")) for name in names]
+        values = [means.get((method, name), ("–", "–")) for name in found]
         lines.append([method_label(method), *(value for pair in values for value in pair)])
     return table(lines)
 
@@ -89,13 +87,21 @@ def glossary_paragraph(tables: Path) -> str:
     """
     methods: dict[str, None] = {}
     parts = []
-    for name, (title, _) in TITLES.items():
+    for name, rows in _read(tables).items():
+        methods |= dict.fromkeys(row["method"] for row in rows)
+        parts.append(f"Tasks, {TITLES[name][0].partition(',')[0]}: {task_naming(name)}")
+    return escape(" ".join((methods_glossary(methods), *parts)))
+
+
+def _read(tables: Path) -> dict[str, list[dict[str, str]]]:
+    """Read the tables that are there: their rows by the data set's name."""
+    found = {}
+    for name in TITLES:
         path = tables / f"{name}.csv"
         if path.is_file():
             with path.open(newline="", encoding="utf-8") as file:
-                methods |= dict.fromkeys(row["method"] for row in csv.DictReader(file))
-            parts.append(f"Tasks, {title.partition(',')[0]}: {task_naming(name)}")
-    return escape(" ".join((methods_glossary(methods), *parts)))
+                found[name] = list(csv.DictReader(file))
+    return found
 
 
 def _mean(values: list[str]) -> str:

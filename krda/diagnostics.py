@@ -66,12 +66,12 @@ def column_distances(X: ArrayLike, Y: ArrayLike) -> ColumnDistances:
     )
 
 
-def energy_distance(X: ArrayLike, Y: ArrayLike) -> float:
+def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None) -> float:
     r"""Energy distance of two samples, of all columns together (Szekely and Rizzo 2004).
 
     .. math:: E = 2 \, E|X - Y| - E|X - X'| - E|Y - Y'|
 
-    with independent copies, Euclidean distances, and columns in standard deviations of ``Y``'s.
+    with independent copies, Euclidean distances, and columns measured in ``unit``.
     Zero, but for the sampling error, if and only if the two distributions are equal: dependence
     between columns counts, unlike in :func:`column_distances`.
 
@@ -80,6 +80,8 @@ def energy_distance(X: ArrayLike, Y: ArrayLike) -> float:
     X : array-like of shape (n, d)
     Y : array-like of shape (m, d)
         At least two rows each.
+    unit : array-like of shape (d,) or scalar, or None
+        What columns are measured in; None takes the standard deviations of ``Y``'s.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def energy_distance(X: ArrayLike, Y: ArrayLike) -> float:
     G. J. Szekely, M. L. Rizzo (2004). Testing for equal distributions in high dimension. InterStat.
     """
     first, second = _check_pair(X, Y)
-    scale = unit_scale(second)
+    scale = unit_scale(second) if unit is None else np.asarray(unit)
     first, second = first / scale, second / scale
     n, m = len(first), len(second)
     between = _sum_of_distances(first, second) / (n * m)

@@ -17,7 +17,6 @@ seen in unlabelled rows.
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -47,11 +46,12 @@ from krda.assessment import (
     TransportCheck,
     objections,
 )
-from krda.diagnostics import column_distances, unit_scale
+from krda.diagnostics import column_distances, energy_distance, unit_scale
 from krda.estimator import KRDA, Domain
 from krda.extrapolation import describe_far_rows
 from krda.inputs import check_labels
 from krda.linear_gaussian import LinearGaussianDensity
+from krda.parameters import require_integer
 from krda.training import hold_out
 
 #: A distance counts as noise up to what it stays below in this share of cases without a difference.
@@ -116,8 +116,7 @@ def assess(
     """
     if not isinstance(model, KRDA):
         raise TypeError(f"model must be a fitted krda.KRDA, got {type(model).__name__}.")
-    if isinstance(n_refits, bool) or not isinstance(n_refits, numbers.Integral) or n_refits < 0:
-        raise ValueError(f"n_refits must be an integer of at least 0, got {n_refits!r}.")
+    require_integer("n_refits", n_refits, 0)
     check_is_fitted(model)
     source = check_same_columns(model, Xs, name="Xs", fitted="Xs", min_rows=2)
     labels, _ = check_labels(ys, source, "ys")
@@ -407,8 +406,7 @@ def _rows(X: FloatArray, numbers: NDArray[np.intp]) -> FloatArray:
 
 def _energy_distance(X: FloatArray, Y: FloatArray) -> float:
     """:func:`krda.diagnostics.energy_distance` in the units that rows come in."""
-    within = [cdist(Z, Z).sum() / (len(Z) * (len(Z) - 1)) for Z in (X, Y)]
-    return float(2 * cdist(X, Y).mean() - sum(within))
+    return energy_distance(X, Y, unit=1.0)
 
 
 def _likelihoods(fit: KRDA, domain: Domain, X: FloatArray, part: _Part) -> _Likelihoods:

@@ -35,6 +35,7 @@ from experiments.configuration import cells_of
 from experiments.draws import POSITIONS, Draws, page, summary_csv
 from experiments.plan import load_table
 from experiments.records import sha256_of
+from experiments.whole_files import write_text
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -113,11 +114,10 @@ def main(arguments: list[str] | None = None) -> None:
                     key = positions, draw, cell.method, cell.task
                     results[key] = progress.result(cell, draw)
                 print(f"{positions} positions, draw {draw}: done", flush=True)
-        options.output.mkdir(parents=True, exist_ok=True)
-        path.write_text(Draws(results).csv(), encoding="utf-8", newline="\n")
+        write_text(path, Draws(results).csv())
     found = Draws.read(path)
     for name, text in (("README.md", page(found)), ("summary.csv", summary_csv(found))):
-        path.with_name(name).write_text(text, encoding="utf-8", newline="\n")
+        write_text(path.with_name(name), text)
 
 
 if __name__ == "__main__":

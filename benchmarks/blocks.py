@@ -164,5 +164,5 @@ def main() -> None:
 if __name__ == "__main__":
     from experiments.threads import limit_threads
 
-    limit_threads()
+    limit_threads(kernels=False)  # Speed is that of a user's kernels.
     main()

@@ -14,6 +14,7 @@ from rich.console import Console
 from experiments.cells import Cell
 from experiments.curves import CurvePlan
 from experiments.plan import METHOD_LABELS, TablePlan, method_label
+from experiments.provenance import kernels_line
 from experiments.records import Record, RecordError, RecordStore
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import Lookup, render_csv, render_latex, render_markdown
@@ -212,7 +213,8 @@ def provenance(plans: Sequence[TablePlan], store: RecordStore) -> Provenance:
             for where in record.environments:
                 places.add(
                     f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
-                    f"{where['system']} {where['machine']}, Python {where['python']}"
+                    f"{where['system']} {where['machine']}, Python {where['python']}, "
+                    f"{kernels_line(where)}"
                 )
                 revisions.add(_revision(where["git_revision"], where["git_clean"]))
                 for name, version in where["libraries"].items():

@@ -47,13 +47,16 @@ KERNELS = {
 _UNSET = ("NPY_ENABLE_CPU_FEATURES", "MKL_ENABLE_INSTRUCTIONS", "DNNL_MAX_CPU_ISA")
 
 
-def set_thread_variables() -> None:
+def set_thread_variables(*, kernels: bool = True) -> None:
     """Ask for one thread and for pinned kernels in each numerical library loaded from now on.
 
-    It loads none itself, for commands that may not need any.
+    It loads none itself, for commands that may not need any. ``kernels=False`` is for measurements
+    of speed, which are of the kernels that a user has.
     """
     for variable in _THREADS:
         os.environ[variable] = "1"
+    if not kernels:
+        os.environ[SWITCH] = "unpinned"
     switch = os.environ.get(SWITCH, "pinned")
     if switch not in ("pinned", "unpinned"):
         raise SystemExit(f"{SWITCH} must be pinned (the default) or unpinned; got {switch!r}.")
@@ -61,13 +64,13 @@ def set_thread_variables() -> None:
         _pin_kernels()
 
 
-def limit_threads() -> None:
+def limit_threads(*, kernels: bool = True) -> None:
     """Limit the numerical libraries of this process, and of those it starts, to one thread each.
 
-    Their kernels are pinned, too. The variables are read when a library is loaded, so call this
-    before importing any; torch's threads are limited in any case.
+    Their kernels are pinned, too, unless ``kernels`` is False. The variables are read when a library
+    is loaded, so call this before importing any; torch's threads are limited in any case.
     """
-    set_thread_variables()
+    set_thread_variables(kernels=kernels)
     import torch
 
     torch.set_num_threads(1)

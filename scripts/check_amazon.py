@@ -9,6 +9,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from experiments.threads import limit_threads
+
+limit_threads()
+
 import numpy as np
 
 from experiments.datasets.amazon import DOMAINS, SPLITS

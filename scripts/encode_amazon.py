@@ -12,6 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from experiments.threads import limit_threads
+
+limit_threads()
+
 from experiments.datasets.amazon import DEFAULT_PATH
 from experiments.datasets.amazon_encoder import (
     ACTIVATIONS,

@@ -29,10 +29,11 @@ METHOD_MEANINGS: Mapping[str, str] = MappingProxyType(
         "tca": "transfer component analysis (Pan et al., 2011)",
         "krda": "Knothe-Rosenblatt domain adaptation (Virmaux et al., 2021)",
         "sa_linear": "SA with a linear support vector machine",
+        "sa_scaled": "SA with each domain's columns brought to unit variance first, as published",
         "quantiles": "each column mapped to the target's by its own quantiles",
         "ot_linear": "the optimal map between Gaussians of the domains' means and covariances",
         "ot_sinkhorn": "OT with the entropic regularisation that the library POT has by default",
-        "ot_sinkhorn_lpl1": "OT with entropic regularisation and one on groups of source labels",
+        "ot_lpl1": "Sinkhorn transport with a penalty on mixing source classes, POT's default weights",
     }
 )
 """Meaning by method; one whose label says it all has none. References in full: the modules."""

@@ -151,6 +151,16 @@ def test_a_constant_column_does_no_harm(make_method, blobs, where):
     assert np.mean(predicted == blobs.yt) > 0.5
 
 
+@pytest.mark.parametrize("kind", ["collinear", "more columns than rows"])
+def test_dependent_columns_do_no_harm(make_method, blobs, kind):
+    mix = np.random.default_rng(0).normal(size=(5, 30))
+    mix = mix[:, :7] if kind == "collinear" else mix
+    every = 1 if kind == "collinear" else 3
+    Xs, Xt = blobs.Xs[::every] @ mix, blobs.Xt[::every] @ mix
+    predicted = make_method().fit(Xs, blobs.ys[::every], Xt).predict(blobs.Xt @ mix)
+    assert np.mean(predicted == blobs.yt) > 0.5
+
+
 def test_integer_rows_are_as_good_as_floats(make_method, blobs):
     Xs, Xt = np.rint(4 * blobs.Xs), np.rint(4 * blobs.Xt)
     as_floats = make_method().fit(Xs, blobs.ys, Xt).predict(Xt)

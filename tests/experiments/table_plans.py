@@ -10,7 +10,8 @@ from experiments.table_specs import table_spec
 from experiments.tables import TableSpec
 
 ADDITIONS = (
-    "sa_linear", "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "krda_reversed",
+    "sa_linear", "sa_scaled", "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "ot_lpl1",
+    "krda_reversed",
     "krda_random",
 )  # fmt: skip
 OURS = "quantiles"

@@ -60,7 +60,7 @@ def train_stacked(method):
     one_hot = torch.nn.functional.one_hot(labels, N_CLASSES).double()
     found, trained = type(method)._train([method] * 3, Xs, one_hot, Xt, generators())
     assert trained.errors == [None] * 3
-    return trained.losses, found, (Xs, labels, Xt)
+    return np.column_stack(trained.losses), found, (Xs, labels, Xt)
 
 
 def batches(tensors, rows, method):

@@ -122,6 +122,21 @@ def test_shot_takes_the_steps_of_the_straightforward_loop():
         np.testing.assert_allclose(losses[:, model], expected, atol=1e-3)
 
 
+@pytest.mark.parametrize("method", [*JOINT, SHOT(**SMALL, n_adaptation_epochs=5)], ids=str)
+def test_three_together_take_the_steps_of_each_alone(method):
+    losses, found, (Xs, labels, Xt) = train_stacked(method)
+    one_hot = torch.nn.functional.one_hot(labels, N_CLASSES).double()
+    for model, generator in enumerate(generators()):
+        one = slice(model, model + 1)
+        (network,), trained = type(method)._train(
+            [method], Xs[one], one_hot[one], Xt[one], [generator]
+        )
+        np.testing.assert_allclose(losses[:, model], trained.losses[0], rtol=1e-7, atol=1e-10)
+        torch.testing.assert_close(
+            found[model].state_dict(), network.state_dict(), rtol=1e-5, atol=1e-6
+        )
+
+
 @pytest.mark.parametrize("method", [DANN, CDAN, DAN, JAN, SHOT])
 def test_the_benchmarks_loop_learns_what_the_method_learns(method):
     torch.set_default_dtype(torch.float32)

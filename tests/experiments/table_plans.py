@@ -11,7 +11,7 @@ from experiments.tables import TableSpec
 
 ADDITIONS = (
     "sa_linear", "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "krda_reversed",
-    "krda_random",
+    "krda_random", "dann_matched", "shot_matched", "cdan_matched", "dan_matched", "jan_matched",
 )  # fmt: skip
 OURS = "quantiles"
 """A method that is not in the paper."""

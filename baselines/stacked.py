@@ -8,7 +8,8 @@ layer states its own gradient, written straight to where the optimizer reads it.
 Models are never mixed. In one thread what becomes of a model does not depend, to the bit, on the
 parameters and rows of those beside it, so that one that has diverged disturbs none. On their number
 it depends by rounding at most: a linear algebra library may take another program for a batch of
-matrices than for one, and Intel's does on processors of other makers, unless ``MKL_CBWR`` is set.
+matrices than for one, as Intel's does on processors of another maker. With its compatible kernels
+(``MKL_CBWR=COMPATIBLE``) the bits do not depend on the number either.
 Three more things that round a number by its place in an array are avoided:
 
 - The parameters of all models are one array of a length that fills the processor's vectors: fused

@@ -135,9 +135,9 @@ def test_the_state_with_the_least_held_out_loss_is_kept_and_patience_ends_the_tr
 
 def test_what_a_model_does_after_its_end_does_not_count():
     looks = [[1.0, 5.0 - 0.1 * at] for at in range(19)]
-    kept, lengths, errors = scripted(looks, patience=10, diverges=(0, 10))
+    kept, lengths, errors = scripted(looks, patience=10, diverges=(0, 11))
     assert (kept, lengths, errors) == ([0.0, 90.0], [10, 90], [None, None])
-    _, _, (error, other) = scripted(looks, patience=10, diverges=(0, 9))
+    _, _, (error, other) = scripted(looks, patience=10, diverges=(0, 10))
     assert "step 10" in str(error)
     assert other is None
 

@@ -46,7 +46,7 @@ def assert_same(one, other, X):
 
 
 def assert_close(one, other):
-    """Compare the first steps, before training enlarges rounding, and what else must be the same."""
+    """Compare the first steps, before training enlarges rounding, and what must be the same."""
     np.testing.assert_allclose(one.losses_[:4], other.losses_[:4], rtol=1e-3, atol=1e-5)
     assert len(one.losses_) == len(other.losses_)
     np.testing.assert_array_equal(one.classes_, other.classes_)

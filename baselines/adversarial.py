@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from baselines.dalib_compat import DomainDiscriminator
-from baselines.networks import JointlyTrained, Transfer, TransferLoss, build
+from baselines.networks import JointlyTrained, Transfer, TransferLoss, build, require_boolean
 from baselines.stacked import Stack
 from krda.parameters import require_integer
 
@@ -211,8 +211,11 @@ class DANN(JointlyTrained):
 
     Parameters
     ----------
-    hidden_size : int
-        Width of the hidden layers, of the MLP and of the discriminator.
+    hidden_size : int or dict
+        Width of the hidden layers, of the MLP and of the discriminator; with
+        ``{"rnade_hidden_size": H, "n_components": N}`` the one at which the number of trained
+        parameters, the discriminator's included, is nearest to that of KRDA's density with these
+        settings.
     n_layers : int
         Linear layers of the MLP, the output layer included.
     learning_rate : float
@@ -225,6 +228,12 @@ class DANN(JointlyTrained):
         Rows of each domain in a step, at least two.
     warmup_steps : int
         ``N`` of the schedule of :math:`\lambda`.
+    validation_fraction : float or None
+        Share of each domain's rows that is held out to stop by, see :mod:`baselines.networks`; None
+        trains for all epochs and keeps the last state.
+    patience : int
+        Steps without a smaller held-out loss after which training ends; only with
+        ``validation_fraction``.
     standardize : bool
         Scale each column to mean 0 and variance 1 over both domains together.
     random_state : None, int or numpy.random.RandomState
@@ -239,13 +248,15 @@ class DANN(JointlyTrained):
 
     def __init__(
         self,
-        hidden_size: int = 250,
+        hidden_size: int | Mapping[str, int] = 250,
         n_layers: int = 5,
         learning_rate: float = 1e-3,
         trade_off: float = 1.0,
         n_epochs: int = 30,
         batch_size: int = 32,
         warmup_steps: int = 1000,
+        validation_fraction: float | None = None,
+        patience: int = 250,
         standardize: bool = True,
         random_state: Any = None,
         device: str = "cpu",
@@ -257,6 +268,8 @@ class DANN(JointlyTrained):
         self.n_epochs = n_epochs
         self.batch_size = batch_size
         self.warmup_steps = warmup_steps
+        self.validation_fraction = validation_fraction
+        self.patience = patience
         self.standardize = standardize
         self.random_state = random_state
         self.device = device
@@ -269,8 +282,14 @@ class DANN(JointlyTrained):
         self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
     ) -> Transfer:
         return DomainAdversary(
-            self.hidden_size, self.hidden_size, self.warmup_steps, generators, device
+            self.hidden_size_, self.hidden_size_, self.warmup_steps, generators, device
         )
+
+    def _trained_modules(
+        self, n_features: int, n_classes: int, hidden_size: int
+    ) -> list[nn.Module]:
+        networks = super()._trained_modules(n_features, n_classes, hidden_size)
+        return [*networks, DomainDiscriminator(hidden_size, hidden_size)]
 
 
 class CDAN(JointlyTrained):
@@ -295,8 +314,11 @@ class CDAN(JointlyTrained):
 
     Parameters
     ----------
-    hidden_size : int
-        Width of the hidden layers, of the MLP and of the discriminator.
+    hidden_size : int or dict
+        Width of the hidden layers, of the MLP and of the discriminator; with
+        ``{"rnade_hidden_size": H, "n_components": N}`` the one at which the number of trained
+        parameters, the discriminator's included, is nearest to that of KRDA's density with these
+        settings.
     n_layers : int
         Linear layers of the MLP, the output layer included.
     learning_rate : float
@@ -311,6 +333,12 @@ class CDAN(JointlyTrained):
         ``N`` of the schedule of :math:`\lambda`.
     entropy_conditioning : bool
         CDAN+E.
+    validation_fraction : float or None
+        Share of each domain's rows that is held out to stop by, see :mod:`baselines.networks`; None
+        trains for all epochs and keeps the last state.
+    patience : int
+        Steps without a smaller held-out loss after which training ends; only with
+        ``validation_fraction``.
     standardize : bool
         Scale each column to mean 0 and variance 1 over both domains together.
     random_state : None, int or numpy.random.RandomState
@@ -324,7 +352,7 @@ class CDAN(JointlyTrained):
 
     def __init__(
         self,
-        hidden_size: int = 250,
+        hidden_size: int | Mapping[str, int] = 250,
         n_layers: int = 5,
         learning_rate: float = 1e-3,
         trade_off: float = 1.0,
@@ -332,6 +360,8 @@ class CDAN(JointlyTrained):
         batch_size: int = 32,
         warmup_steps: int = 1000,
         entropy_conditioning: bool = False,
+        validation_fraction: float | None = None,
+        patience: int = 250,
         standardize: bool = True,
         random_state: Any = None,
         device: str = "cpu",
@@ -344,6 +374,8 @@ class CDAN(JointlyTrained):
         self.batch_size = batch_size
         self.warmup_steps = warmup_steps
         self.entropy_conditioning = entropy_conditioning
+        self.validation_fraction = validation_fraction
+        self.patience = patience
         self.standardize = standardize
         self.random_state = random_state
         self.device = device
@@ -351,15 +383,22 @@ class CDAN(JointlyTrained):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_integer("warmup_steps", self.warmup_steps, 1)
+        require_boolean("entropy_conditioning", self.entropy_conditioning)
 
     def _transfer(
         self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
     ) -> Transfer:
         return ConditionalDomainAdversary(
             n_classes,
-            self.hidden_size,
+            self.hidden_size_,
             self.warmup_steps,
             self.entropy_conditioning,
             generators,
             device,
         )
+
+    def _trained_modules(
+        self, n_features: int, n_classes: int, hidden_size: int
+    ) -> list[nn.Module]:
+        networks = super()._trained_modules(n_features, n_classes, hidden_size)
+        return [*networks, DomainDiscriminator(n_classes * hidden_size, hidden_size)]

@@ -188,7 +188,7 @@ def index_matrix(
 
 
 def _index_matrix(n: int, linear: bool) -> Tensor:
-    one = torch.eye(n, dtype=torch.float64)
+    one = torch.eye(n, dtype=torch.float64, device="cpu")
     after = one.roll(1, dims=1)
     if linear:
         within = after / n

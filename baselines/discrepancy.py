@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from baselines.dalib_compat import index_matrix
-from baselines.networks import JointlyTrained, Transfer, TransferLoss
+from baselines.networks import JointlyTrained, Transfer, TransferLoss, require_boolean
 from baselines.stacked import Stack
 from krda.parameters import require_number
 
@@ -146,6 +147,11 @@ class Discrepancy(Transfer):
         on_logits = p * (on_p - (p * on_p).sum(dim=2, keepdim=True))
         return TransferLoss(values, on_features, on_logits)
 
+    def divergence(self, features: Tensor, logits: Tensor) -> Tensor:
+        """Estimate the discrepancy from all pairs of rows, also where training does from a few."""
+        of_all_pairs = Discrepancy(self._kernel, False, self._prediction_kernel)
+        return of_all_pairs.loss(features, logits, 0.0).values
+
 
 class DAN(JointlyTrained):
     r"""Deep adaptation network (Long et al. 2015).
@@ -181,8 +187,10 @@ class DAN(JointlyTrained):
 
     Parameters
     ----------
-    hidden_size : int
-        Width of the hidden layers.
+    hidden_size : int or dict
+        Width of the hidden layers; with ``{"rnade_hidden_size": H,
+        "n_components": N}`` the one at which the number of trained parameters is nearest to that
+        of KRDA's density with these settings.
     n_layers : int
         Linear layers of the MLP, the output layer included.
     learning_rate : float
@@ -197,6 +205,12 @@ class DAN(JointlyTrained):
         One kernel for each.
     linear : bool
         Estimate in linear time.
+    validation_fraction : float or None
+        Share of each domain's rows that is held out to stop by, see :mod:`baselines.networks`; None
+        trains for all epochs and keeps the last state.
+    patience : int
+        Steps without a smaller held-out loss after which training ends; only with
+        ``validation_fraction``.
     standardize : bool
         Scale each column to mean 0 and variance 1 over both domains together.
     random_state : None, int or numpy.random.RandomState
@@ -211,7 +225,7 @@ class DAN(JointlyTrained):
 
     def __init__(
         self,
-        hidden_size: int = 250,
+        hidden_size: int | Mapping[str, int] = 250,
         n_layers: int = 5,
         learning_rate: float = 1e-3,
         trade_off: float = 1.0,
@@ -219,6 +233,8 @@ class DAN(JointlyTrained):
         batch_size: int = 32,
         bandwidth_factors: Sequence[float] = BANDWIDTH_FACTORS,
         linear: bool = True,
+        validation_fraction: float | None = None,
+        patience: int = 250,
         standardize: bool = True,
         random_state: Any = None,
         device: str = "cpu",
@@ -231,6 +247,8 @@ class DAN(JointlyTrained):
         self.batch_size = batch_size
         self.bandwidth_factors = bandwidth_factors
         self.linear = linear
+        self.validation_fraction = validation_fraction
+        self.patience = patience
         self.standardize = standardize
         self.random_state = random_state
         self.device = device
@@ -238,6 +256,7 @@ class DAN(JointlyTrained):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _require_factors(self.bandwidth_factors)
+        require_boolean("linear", self.linear)
 
     def _transfer(
         self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
@@ -261,8 +280,10 @@ class JAN(JointlyTrained):
 
     Parameters
     ----------
-    hidden_size : int
-        Width of the hidden layers.
+    hidden_size : int or dict
+        Width of the hidden layers; with ``{"rnade_hidden_size": H,
+        "n_components": N}`` the one at which the number of trained parameters is nearest to that
+        of KRDA's density with these settings.
     n_layers : int
         Linear layers of the MLP, the output layer included.
     learning_rate : float
@@ -279,6 +300,12 @@ class JAN(JointlyTrained):
         Width of the kernel of the predicted probabilities.
     linear : bool
         Estimate in linear time.
+    validation_fraction : float or None
+        Share of each domain's rows that is held out to stop by, see :mod:`baselines.networks`; None
+        trains for all epochs and keeps the last state.
+    patience : int
+        Steps without a smaller held-out loss after which training ends; only with
+        ``validation_fraction``.
     standardize : bool
         Scale each column to mean 0 and variance 1 over both domains together.
     random_state : None, int or numpy.random.RandomState
@@ -293,7 +320,7 @@ class JAN(JointlyTrained):
 
     def __init__(
         self,
-        hidden_size: int = 250,
+        hidden_size: int | Mapping[str, int] = 250,
         n_layers: int = 5,
         learning_rate: float = 1e-3,
         trade_off: float = 1.0,
@@ -302,6 +329,8 @@ class JAN(JointlyTrained):
         bandwidth_factors: Sequence[float] = BANDWIDTH_FACTORS,
         softmax_sigma: float = 0.92,
         linear: bool = False,
+        validation_fraction: float | None = None,
+        patience: int = 250,
         standardize: bool = True,
         random_state: Any = None,
         device: str = "cpu",
@@ -315,6 +344,8 @@ class JAN(JointlyTrained):
         self.bandwidth_factors = bandwidth_factors
         self.softmax_sigma = softmax_sigma
         self.linear = linear
+        self.validation_fraction = validation_fraction
+        self.patience = patience
         self.standardize = standardize
         self.random_state = random_state
         self.device = device
@@ -322,6 +353,7 @@ class JAN(JointlyTrained):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _require_factors(self.bandwidth_factors)
+        require_boolean("linear", self.linear)
         require_number("softmax_sigma", self.softmax_sigma, positive=True)
 
     def _transfer(
@@ -334,8 +366,10 @@ class JAN(JointlyTrained):
         )
 
 
-def _require_factors(factors: Sequence[float]) -> None:
-    if len(factors) == 0:
-        raise ValueError("bandwidth_factors must name at least one factor, got none.")
+def _require_factors(factors: Any) -> None:
+    if np.ndim(factors) != 1 or len(factors) == 0:
+        raise ValueError(
+            f"bandwidth_factors must be a sequence of at least one number, got {factors!r}."
+        )
     for factor in factors:
         require_number("each of bandwidth_factors", factor, positive=True)

@@ -1,4 +1,4 @@
-"""What all deep methods share: the five-layer network, its start, the one training loop.
+r"""What all deep methods share: the five-layer network, its start, the one training loop.
 
 What the paper fixes (section 6): a five-layer MLP with 250 hidden units, Adam, learning rate 1e-3,
 trade-off 1. What it leaves open and how it is settled here, for all methods and tasks alike and
@@ -11,7 +11,14 @@ without a look at any target label:
 - **Batch size**: 32 rows of each domain for the methods of dalib (as in dalib's examples), 64 for
   SHOT (as in its published program). No batch has a single row.
 - **Model**: the last one. dalib's examples keep the epoch that is best on target labels; that is
-  not allowed here.
+  not allowed here. With ``validation_fraction`` it is the one with the least held-out loss, as
+  KRDA's is: that share of each domain's rows is held out, and training ends ``patience`` steps
+  after the last improvement. No target label enters. What is compared is the method's own
+  objective on held-out rows: cross entropy of the source plus :math:`\eta` times the discrepancy of
+  the domains (DAN, JAN), and SHOT's objective of each phase. For DANN and CDAN it is the cross
+  entropy of the source alone: the loss of a discriminator tells as much of the discriminator as of
+  the features, being at chance where features agree and where the discriminator is untrained, so
+  that states of one training cannot be compared by it.
 - **Scale of the columns**: each column is standardised over the rows of both domains together (of
   the source alone for SHOT, which trains there before the target is known): one affine map for
   both domains, which takes units out of play but aligns nothing. The paper names no scaling.
@@ -21,10 +28,11 @@ without a look at any target label:
   normalisation; SHOT's last feature layer and the domain discriminators of DANN and CDAN have, as
   in the programs they come from.
 
-A fit depends on ``random_state`` alone, not on what is fitted beside it: the repetitions of a cell
-are trained as one program (:mod:`baselines.stacked`), a single fit as such a program of one. Random
+The repetitions of a cell are trained as one program (:mod:`baselines.stacked`), a single fit as
+such a program of one. A fit does not depend on the rows and seeds of those beside it. With another
+number of fits beside it, it takes the same steps up to rounding, which training enlarges. Random
 numbers come from a generator of the fit's own; the global ones of torch and NumPy are neither used
-nor moved (but for the one seed that scikit-learn's convention draws from NumPy's where
+nor moved (except for the one seed that scikit-learn's convention draws from NumPy's if
 ``random_state`` is None), nor is the number of threads. How the processor treats denormal numbers
 is changed for the time of the training and set back.
 """
@@ -34,7 +42,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -60,6 +68,12 @@ Batch = tuple[Tensor, ...]
 
 # Rows in one call of the network at prediction; bounds the memory, not the result.
 PREDICTION_ROWS = 8192
+
+# Rows of a domain that are held out at most: a discrepancy takes the square of it in memory.
+MAX_HELD_OUT = 500
+
+# Steps from one look at the held-out rows to the next, as in KRDA's training.
+EVALUATION_INTERVAL = 5
 
 
 class Network(nn.Module):
@@ -152,6 +166,58 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator, device: tor
     return module.to(device)
 
 
+def require_boolean(name: str, value: Any) -> None:
+    """Raise ValueError unless a parameter is a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def n_rnade_parameters(n_features: int, rnade_hidden_size: int, n_components: int) -> int:
+    """Return the number of parameters of KRDA's density of two domains, an RNADE."""
+    shared = (1 + n_features) * rnade_hidden_size + n_features
+    return shared + 2 * n_features * 3 * n_components * (rnade_hidden_size + 1)
+
+
+def fork(generators: Sequence[torch.Generator]) -> list[torch.Generator]:
+    """Seed further generators by one number from each of the given ones."""
+    return [
+        torch.Generator("cpu").manual_seed(
+            int(torch.randint(2**31, (), generator=generator, device="cpu"))
+        )
+        for generator in generators
+    ]
+
+
+def hold_out(
+    n_rows: int, fraction: float, generators: Sequence[torch.Generator]
+) -> tuple[Tensor, Tensor]:
+    """Split row numbers at random, for each model by its own generator.
+
+    Parameters
+    ----------
+    n_rows : int
+        At least four: no fewer than two are trained on, nor held out.
+    fraction : float
+        Held-out share; :data:`MAX_HELD_OUT` rows at most.
+    generators : sequence of torch.Generator
+        One for each of R models.
+
+    Returns
+    -------
+    training, held_out : Tensor of shape (R, n), int64
+    """
+    if n_rows < 4:
+        raise ValueError(
+            f"validation_fraction needs at least 4 rows in each domain, got {n_rows}. Give more "
+            "rows, or set validation_fraction=None."
+        )
+    n_held_out = min(max(round(fraction * n_rows), 2), n_rows - 2, MAX_HELD_OUT)
+    order = torch.stack(
+        [torch.randperm(n_rows, generator=generator, device="cpu") for generator in generators]
+    )
+    return order[:, n_held_out:], order[:, :n_held_out]
+
+
 def count_batches(n_rows: int, batch_size: int) -> int:
     """Return into how many batches an epoch of ``n_rows`` falls, none of them of a single row."""
     return max(1, min(math.ceil(n_rows / batch_size), n_rows // 2))
@@ -179,14 +245,17 @@ def epochs_of_rows(
         Row numbers in each domain.
     """
     longest = max(sizes)
-    left_over = [[torch.empty(0, dtype=torch.int64) for _ in sizes] for _ in generators]
+    left_over = [
+        [torch.empty(0, dtype=torch.int64, device="cpu") for _ in sizes] for _ in generators
+    ]
     for _ in range(n_epochs):
         drawn: list[list[Tensor]] = [[] for _ in sizes]
         for left, generator in zip(left_over, generators, strict=True):
             for domain, size in enumerate(sizes):
                 rows = left[domain]
                 while len(rows) < longest:
-                    rows = torch.cat([rows, torch.randperm(size, generator=generator)])
+                    more = torch.randperm(size, generator=generator, device="cpu")
+                    rows = torch.cat([rows, more])
                 left[domain] = rows[longest:]
                 drawn[domain].append(rows[:longest])
         yield [torch.stack(rows) for rows in drawn]
@@ -260,14 +329,69 @@ class Trained(NamedTuple):
 
     Attributes
     ----------
-    losses : ndarray of shape (n_steps, R)
-        The loss of each step; fewer steps where all models have diverged.
+    losses : list of ndarray of shape (n_steps,)
+        For each model, the loss of each of its steps.
     errors : list of Exception or None
         For each model that has diverged, a FloatingPointError that names the step.
     """
 
-    losses: FloatArray
+    losses: list[FloatArray]
     errors: list[Exception | None]
+
+
+class HeldOut(NamedTuple):
+    """When to stop, and which state of each model to keep.
+
+    Attributes
+    ----------
+    loss : callable
+        Finds the held-out loss of each model as it is, of shape (R,).
+    patience : int
+        Steps without a smaller one after which a model's training ends.
+    """
+
+    loss: Callable[[], Tensor]
+    patience: int
+
+
+class _BestStates:
+    """The state of each model with the least held-out loss so far.
+
+    Parameters
+    ----------
+    stacks : sequence of Stack
+    held_out : HeldOut
+
+    Attributes
+    ----------
+    n_steps : list of int or None
+        For each model, the steps after which its training ended; None where it goes on.
+    """
+
+    def __init__(self, stacks: Sequence[Stack], held_out: HeldOut) -> None:
+        self._states = [state for stack in stacks for state in stack.states()]
+        self._best = [state.clone() for state in self._states]
+        self._held_out = held_out
+        self._least = [math.inf] * stacks[0].n_models
+        self._at = [0] * stacks[0].n_models
+        self.n_steps: list[int | None] = [None] * stacks[0].n_models
+
+    def look(self, n_steps: int) -> None:
+        """Compare the models as they are after ``n_steps`` steps with their best."""
+        for model, loss in enumerate(self._held_out.loss().tolist()):
+            if self.n_steps[model] is not None:
+                continue
+            if loss < self._least[model]:
+                self._least[model], self._at[model] = loss, n_steps
+                for best, state in zip(self._best, self._states, strict=True):
+                    best[model] = state[model]
+            elif n_steps - self._at[model] >= self._held_out.patience:
+                self.n_steps[model] = n_steps
+
+    def restore(self) -> None:
+        """Give each model its best state."""
+        for best, state in zip(self._best, self._states, strict=True):
+            state.copy_(best)
 
 
 def train(
@@ -277,11 +401,13 @@ def train(
     *,
     learning_rate: float,
     what: str,
+    held_out: HeldOut | None = None,
 ) -> Trained:
     """Minimise an objective over batches by Adam: the training loop of every deep method.
 
     All of it in torch's inference mode, which spares each operation the look at autograd.
-    Models that diverge go on in the stack, as they disturb none of the others, until all have.
+    Models that diverge, or whose training has ended, go on in the stack until all have: they
+    disturb none of the others.
 
     Parameters
     ----------
@@ -295,44 +421,56 @@ def train(
     learning_rate : float
     what : str
         The method, for messages.
+    held_out : HeldOut or None
+        None trains for all epochs and keeps the last state.
 
     Returns
     -------
     trained : Trained
     """
     optimizer = _adam([stack.parameter for stack in stacks], learning_rate)
-    errors: list[Exception | None] = [None] * stacks[0].n_models
+    n_models, n_steps = stacks[0].n_models, 0
+    errors: list[Exception | None] = [None] * n_models
+    ends: list[int | None] = [None] * n_models
     losses: list[FloatArray] = []
-    n_before = 0
     with torch.inference_mode(), denormals_as_zero():
+        best = None if held_out is None else _BestStates(stacks, held_out)
+        if best is not None:
+            best.look(0)
+            ends = best.n_steps
         for epoch, batches in enumerate(epochs):
             seen = []
             for batch in batches:
                 seen.append(step(batch))
                 optimizer.step()
+                n_steps += 1
+                if best is not None and n_steps % EVALUATION_INTERVAL == 0:
+                    best.look(n_steps)
+                    if None not in ends:
+                        break
             # Looked at once an epoch: what comes after the step that failed is thrown away.
             watched = torch.stack(
-                [
-                    check.values.reshape(len(errors), -1).sum(1)
-                    for checks in seen
-                    for check in checks
-                ]
-            ).view(len(seen), -1, len(errors))
+                [check.values.reshape(n_models, -1).sum(1) for checks in seen for check in checks]
+            ).view(len(seen), -1, n_models)
             values = watched.double().cpu().numpy()
             losses.append(values[:, -1])
+            n_before = n_steps - len(seen)
             for model in np.flatnonzero(~np.isfinite(values).all(axis=(0, 1))):
-                if errors[model] is None:
-                    at, which = np.argwhere(~np.isfinite(values[:, :, model]))[0]
+                at, which = np.argwhere(~np.isfinite(values[:, :, model]))[0]
+                end = ends[model]
+                if errors[model] is None and (end is None or n_before + at < end):
                     reason = seen[at][which].reason.format(values[at, which, model])
                     errors[model] = FloatingPointError(
                         f"{what} diverged in step {n_before + at + 1} (epoch {epoch + 1}): "
                         f"{reason}. Predictions would be meaningless, so the fit ends here. Lower "
                         "learning_rate or trade_off."
                     )
-            if None not in errors:
+            if all(error or end is not None for error, end in zip(errors, ends, strict=True)):
                 break
-            n_before += len(batches)
-    return Trained(np.concatenate([np.empty((0, len(errors))), *losses]), errors)
+        if best is not None:
+            best.restore()
+    all_losses = np.concatenate([np.empty((0, n_models)), *losses])
+    return Trained([all_losses[:end, r].copy() for r, end in enumerate(ends)], errors)
 
 
 class _Adam:
@@ -351,7 +489,7 @@ class _Adam:
         self._means, self._squares = (
             [torch.zeros_like(value) for value in self._values] for _ in range(2)
         )
-        self._count = torch.zeros((), device=self._values[0].device)
+        self._count = torch.zeros((), dtype=torch.float32, device=self._values[0].device)
         self._learning_rate = learning_rate
 
     def step(self) -> None:
@@ -456,6 +594,8 @@ class DeepClassifier(DomainAdaptationClassifier):
         The trained network, on ``device``.
     scaler_ : ColumnScaling or None
         The column scaling; None with ``standardize=False``.
+    hidden_size_ : int
+        Width of the hidden layers.
     losses_ : ndarray of shape (n_steps,)
         The loss of each training step.
     n_steps_ : int
@@ -464,11 +604,13 @@ class DeepClassifier(DomainAdaptationClassifier):
 
     trains_together: ClassVar[bool] = True
 
-    hidden_size: int
+    hidden_size: int | Mapping[str, int]
     n_layers: int
     learning_rate: float
     n_epochs: int
     batch_size: int
+    validation_fraction: float | None
+    patience: int
     standardize: bool
     random_state: Any
     device: str
@@ -477,6 +619,27 @@ class DeepClassifier(DomainAdaptationClassifier):
     def _network(n_features: int, n_classes: int, hidden_size: int, n_layers: int) -> Network:
         """Return the network of the method, without its start."""
         return mlp(n_features, n_classes, hidden_size, n_layers)
+
+    def _trained_modules(
+        self, n_features: int, n_classes: int, hidden_size: int
+    ) -> list[nn.Module]:
+        """Make all that is trained, for its number of parameters."""
+        return [self._network(n_features, n_classes, hidden_size, self.n_layers)]
+
+    def _width(self, n_features: int, n_classes: int) -> int:
+        """Return the width of the hidden layers, found by the number of parameters if need be."""
+        if not isinstance(self.hidden_size, Mapping):
+            return self.hidden_size
+        wanted = n_rnade_parameters(n_features, **self.hidden_size)
+
+        def count(hidden_size: int) -> int:
+            with torch.device("meta"):
+                modules = self._trained_modules(n_features, n_classes, hidden_size)
+            return sum(p.numel() for module in modules for p in module.parameters())
+
+        width = next(width for width in itertools.count(1) if count(width) >= wanted)
+        nearer = width > 1 and wanted - count(width - 1) <= count(width) - wanted
+        return width - 1 if nearer else width
 
     @classmethod
     def _train(
@@ -489,16 +652,31 @@ class DeepClassifier(DomainAdaptationClassifier):
     ) -> tuple[list[Network], Trained]:
         """Train R models on rows as in :class:`Rows`, each with a dimension R in front."""
         method, n_features, n_classes = methods[0], Xs.shape[2], labels.shape[2]
+        hidden_size = method._width(n_features, n_classes)
+        for one in methods:
+            one.hidden_size_ = hidden_size
         networks: list[Network] = [
             build(
-                lambda: cls._network(n_features, n_classes, method.hidden_size, method.n_layers),
+                lambda: cls._network(n_features, n_classes, hidden_size, method.n_layers),
                 generator,
                 Xs.device,
             )
             for generator in generators
         ]
         features, head = network_stacks(networks)
-        trained = cls._train_stacks(methods, features, head, Xs, labels, Xt, generators)
+        held_out: Batch | None = None
+        if method.validation_fraction is not None:
+            # The target's split comes from elsewhere: SHOT's source network must not know its size.
+            splits = [
+                hold_out(rows.shape[1], method.validation_fraction, those)
+                for rows, those in ((Xs, generators), (Xt, fork(generators)))
+            ]
+            (s, s_out), (t, t_out) = (
+                tuple(rows.to(Xs.device) for rows in split) for split in splits
+            )
+            held_out = gather(Xs, s_out), gather(labels, s_out), gather(Xt, t_out)
+            Xs, labels, Xt = gather(Xs, s), gather(labels, s), gather(Xt, t)
+        trained = cls._train_stacks(methods, features, head, Xs, labels, Xt, generators, held_out)
         features.store()
         head.store()
         return networks, trained
@@ -514,18 +692,40 @@ class DeepClassifier(DomainAdaptationClassifier):
         labels: Tensor,
         Xt: Tensor,
         generators: Sequence[torch.Generator],
+        held_out: Batch | None,
     ) -> Trained:
-        """Train the networks of R models: their feature networks and their heads."""
+        """Train the networks of R models: their feature networks and their heads.
+
+        ``held_out`` are source rows, their labels and target rows that are not trained on.
+        """
 
     def _fit_scaler(self, Xs: FloatArray, Xt: FloatArray) -> ColumnScaling:
         return ColumnScaling.fit(np.vstack([Xs, Xt]))
 
     def _check_parameters(self) -> None:
-        require_integer("hidden_size", self.hidden_size, 1)
+        if isinstance(self.hidden_size, Mapping):
+            if set(self.hidden_size) != {"rnade_hidden_size", "n_components"}:
+                raise ValueError(
+                    "hidden_size must be an integer, or a dict of rnade_hidden_size and "
+                    f"n_components, got {self.hidden_size!r}."
+                )
+            for name, value in self.hidden_size.items():
+                require_integer(f"{name} of hidden_size", value, 1)
+        else:
+            require_integer("hidden_size", self.hidden_size, 1)
         require_integer("n_layers", self.n_layers, 2)
         require_integer("n_epochs", self.n_epochs, 1)
         require_integer("batch_size", self.batch_size, 2)
+        require_integer("patience", self.patience, 1)
         require_number("learning_rate", self.learning_rate, positive=True)
+        if self.validation_fraction is not None:
+            require_number("validation_fraction", self.validation_fraction, positive=True)
+            if self.validation_fraction >= 1:
+                raise ValueError(
+                    "validation_fraction must be below 1, or None, got "
+                    f"{self.validation_fraction!r}."
+                )
+        require_boolean("standardize", self.standardize)
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
         (error,) = self._fit_stack([self], [self._prepare(Xs, ys, Xt)])
@@ -557,7 +757,7 @@ class DeepClassifier(DomainAdaptationClassifier):
         self._check_parameters()
         device = find_device(self.device)
         self.scaler_ = self._fit_scaler(Xs, Xt) if self.standardize else None
-        generator = torch.Generator().manual_seed(seed_from(self.random_state))
+        generator = torch.Generator("cpu").manual_seed(seed_from(self.random_state))
         labels = torch.from_numpy(self.classes_ == np.asarray(ys)[:, None])
         return Rows(
             self._to_tensor(Xs, "the source").to(device),
@@ -578,7 +778,7 @@ class DeepClassifier(DomainAdaptationClassifier):
         )
         for model, (method, network) in enumerate(zip(methods, networks, strict=True)):
             method.network_ = network.eval()
-            method.losses_ = trained.losses[:, model].copy()
+            method.losses_ = trained.losses[model]
             method.n_steps_ = len(method.losses_)
         return trained.errors
 
@@ -687,6 +887,13 @@ class Transfer(ABC):
             A factor for all gradients, not for the value.
         """
 
+    def divergence(self, features: Tensor, logits: Tensor) -> Tensor | float:
+        """Find what the held-out loss adds, of shape (R,), for rows as in :meth:`loss`.
+
+        0 where it says more of what is trained along than of the features.
+        """
+        return 0.0
+
 
 class JointlyTrained(DeepClassifier):
     r"""Methods that train on a batch of both domains at once.
@@ -706,7 +913,7 @@ class JointlyTrained(DeepClassifier):
     def _transfer(
         self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
     ) -> Transfer:
-        """Return the transfer loss of R models, made with the models' generators."""
+        """Return the transfer loss of R models of ``hidden_size_``, by the models' generators."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -722,14 +929,12 @@ class JointlyTrained(DeepClassifier):
         labels: Tensor,
         Xt: Tensor,
         generators: Sequence[torch.Generator],
+        held_out: Batch | None,
     ) -> Trained:
         method = methods[0]
         # The transfer loss has a generator of its own, so that it cannot shift the batches: with
         # trade_off=0 all methods train the same network on the same batches.
-        sides = [
-            torch.Generator().manual_seed(int(torch.randint(2**31, (), generator=generator)))
-            for generator in generators
-        ]
+        sides = fork(generators)
         eta = method.trade_off
         transfer = method._transfer(labels.shape[2], sides, Xs.device) if eta > 0 else None
 
@@ -754,6 +959,18 @@ class JointlyTrained(DeepClassifier):
             features.backward(on_features, inputs=False)
             return [*checks, check_loss(loss)]
 
+        def held_out_loss() -> Tensor:
+            assert held_out is not None
+            x_s, y_s, x_t = held_out
+            n_s, n = x_s.shape[1], min(x_s.shape[1], x_t.shape[1])
+            f = features.forward(torch.cat([x_s, x_t], dim=1), training=False)
+            g = head.forward(f, training=False)
+            losses, _ = cross_entropy(g[:, :n_s], y_s)
+            if transfer is None:
+                return losses
+            f, g = (torch.cat([z[:, :n], z[:, n_s : n_s + n]], dim=1) for z in (f, g))
+            return losses + eta * transfer.divergence(f, g)
+
         return train(
             [features, head, *(transfer.stacks if transfer else [])],
             step,
@@ -762,6 +979,7 @@ class JointlyTrained(DeepClassifier):
             ),
             learning_rate=method.learning_rate,
             what=cls.__name__,
+            held_out=HeldOut(held_out_loss, method.patience) if held_out else None,
         )
 
 

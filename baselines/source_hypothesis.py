@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from baselines.networks import (
     Check,
     ColumnScaling,
     DeepClassifier,
+    HeldOut,
     Network,
     Trained,
     check_loss,
@@ -23,6 +24,7 @@ from baselines.networks import (
     cut_batches,
     epochs_of_batches,
     epochs_of_rows,
+    fork,
     hidden_layers,
     train,
 )
@@ -59,8 +61,10 @@ class SHOT(DeepClassifier):
 
     Parameters
     ----------
-    hidden_size : int
-        Width of the hidden layers.
+    hidden_size : int or dict
+        Width of the hidden layers; with ``{"rnade_hidden_size": H,
+        "n_components": N}`` the one at which the number of trained parameters is nearest to that
+        of KRDA's density with these settings.
     n_layers : int
         Linear layers of the feature network and the classifier together.
     learning_rate : float
@@ -75,6 +79,12 @@ class SHOT(DeepClassifier):
         Passes over the target; 0 is the source network as it is.
     batch_size : int
         Rows in a step, at least two.
+    validation_fraction : float or None
+        Share of each domain's rows that is held out to stop by, see :mod:`baselines.networks`; None
+        trains for all epochs and keeps the last state.
+    patience : int
+        Steps without a smaller held-out loss after which training ends; only with
+        ``validation_fraction``.
     standardize : bool
         Scale each column to mean 0 and variance 1 over the source. A column that is constant there
         is set to 0 in the target too: the source network has learnt nothing of it.
@@ -95,7 +105,7 @@ class SHOT(DeepClassifier):
 
     def __init__(
         self,
-        hidden_size: int = 250,
+        hidden_size: int | Mapping[str, int] = 250,
         n_layers: int = 5,
         learning_rate: float = 1e-3,
         label_smoothing: float = 0.1,
@@ -103,6 +113,8 @@ class SHOT(DeepClassifier):
         n_epochs: int = 30,
         n_adaptation_epochs: int = 15,
         batch_size: int = 64,
+        validation_fraction: float | None = None,
+        patience: int = 250,
         standardize: bool = True,
         random_state: Any = None,
         device: str = "cpu",
@@ -115,6 +127,8 @@ class SHOT(DeepClassifier):
         self.n_epochs = n_epochs
         self.n_adaptation_epochs = n_adaptation_epochs
         self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.patience = patience
         self.standardize = standardize
         self.random_state = random_state
         self.device = device
@@ -147,18 +161,23 @@ class SHOT(DeepClassifier):
         labels: Tensor,
         Xt: Tensor,
         generators: Sequence[torch.Generator],
+        held_out: Batch | None,
     ) -> Trained:
         method = methods[0]
-        source = method._train_source(features, head, Xs, labels, generators)
+        # How long a network trains on the source must not decide what it draws on the target.
+        later = generators if held_out is None else fork(generators)
+        source = method._train_source(features, head, Xs, labels, generators, held_out)
         pseudo_labels = torch.zeros(Xt.shape[:2], dtype=torch.int64, device=Xt.device)
-        target = method._adapt(features, head, Xt, pseudo_labels, generators)
+        rows_out = None if held_out is None else held_out[2]
+        target = method._adapt(features, head, Xt, pseudo_labels, later, rows_out)
         if method.n_adaptation_epochs > 0 and method.pseudo_label_weight > 0:
             for one, found in zip(methods, pseudo_labels.cpu().numpy(), strict=True):
                 one.pseudo_labels_ = one.classes_[found]
         errors = [
             first or second for first, second in zip(source.errors, target.errors, strict=True)
         ]
-        return Trained(np.concatenate([source.losses, target.losses]), errors)
+        losses = [np.concatenate(both) for both in zip(source.losses, target.losses, strict=True)]
+        return Trained(losses, errors)
 
     def _train_source(
         self,
@@ -167,7 +186,14 @@ class SHOT(DeepClassifier):
         Xs: Tensor,
         labels: Tensor,
         generators: Sequence[torch.Generator],
+        held_out: Batch | None,
     ) -> Trained:
+        def held_out_loss() -> Tensor:
+            assert held_out is not None
+            rows, targets, _ = held_out
+            logits = head.forward(features.forward(rows, training=False), training=False)
+            return cross_entropy(logits, targets, self.label_smoothing)[0]
+
         def step(batch: Batch) -> list[Check]:
             rows, targets = batch
             logits = head.forward(features.forward(rows))
@@ -183,6 +209,7 @@ class SHOT(DeepClassifier):
             epochs_of_batches([(Xs, labels)], self.batch_size, self.n_epochs, generators),
             learning_rate=self.learning_rate,
             what="SHOT (on the source)",
+            held_out=HeldOut(held_out_loss, self.patience) if held_out else None,
         )
 
     def _adapt(
@@ -192,13 +219,29 @@ class SHOT(DeepClassifier):
         Xt: Tensor,
         pseudo_labels: Tensor,
         generators: Sequence[torch.Generator],
+        rows_out: Tensor | None,
     ) -> Trained:
         """Adapt the feature networks to the target; there is no source in sight here.
 
-        ``pseudo_labels`` becomes those of the last epoch.
+        ``pseudo_labels`` becomes those of the last epoch; ``rows_out`` are the held-out rows.
         """
         n_classes = len(self.classes_)
-        one_hot = torch.zeros(*Xt.shape[:2], n_classes, device=Xt.device)
+        one_hot = torch.zeros(*Xt.shape[:2], n_classes, dtype=Xt.dtype, device=Xt.device)
+
+        def objective(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+            losses, gradient = information_loss(logits)
+            if self.pseudo_label_weight > 0:
+                distances, towards = cross_entropy(logits, labels)
+                losses = losses + self.pseudo_label_weight * distances
+                gradient = gradient + self.pseudo_label_weight * towards
+            return losses, gradient
+
+        def held_out_loss() -> Tensor:
+            assert rows_out is not None
+            f = features.forward(rows_out, training=False)
+            logits = head.forward(f, training=False)
+            labels = centroid_labels(f, torch.softmax(logits, dim=2))
+            return objective(logits, F.one_hot(labels, n_classes).to(logits.dtype))[0]
 
         def epochs() -> Iterator[list[Batch]]:
             for rows in epochs_of_rows([Xt.shape[1]], self.n_adaptation_epochs, generators):
@@ -212,11 +255,7 @@ class SHOT(DeepClassifier):
         def step(batch: Batch) -> list[Check]:
             rows, labels = batch
             logits = head.forward(features.forward(rows))
-            losses, gradient = information_loss(logits)
-            if self.pseudo_label_weight > 0:
-                distances, towards = cross_entropy(logits, labels)
-                losses = losses + self.pseudo_label_weight * distances
-                gradient = gradient + self.pseudo_label_weight * towards
+            losses, gradient = objective(logits, labels)
             on_features = head.backward(gradient, parameters=False)
             assert on_features is not None
             features.backward(on_features, inputs=False)
@@ -228,6 +267,7 @@ class SHOT(DeepClassifier):
             epochs(),
             learning_rate=self.learning_rate,
             what="SHOT (on the target)",
+            held_out=None if rows_out is None else HeldOut(held_out_loss, self.patience),
         )
 
 

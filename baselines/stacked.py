@@ -5,9 +5,12 @@ the processor waiting for Python and autograd most of the time; the repetitions 
 program of few and large operations. So every array has the model as its first dimension, and each
 layer states its own gradient, written straight to where the optimizer reads it.
 
-What becomes of a model does not depend, to the bit, on those beside it, nor on their number (in
-one thread). Models are never mixed, so that one that has diverged disturbs none. Three things
-that round a number by its place in an array are avoided:
+Models are never mixed. In one thread what becomes of a model does not depend, to the bit, on the
+parameters and rows of those beside it, so that one that has diverged disturbs none. On their number
+it depends by rounding at most: a linear algebra library may take another program for a batch of
+matrices than for one, as Intel's does on processors of another maker. With its compatible kernels
+(``MKL_CBWR=COMPATIBLE``) the bits do not depend on the number either.
+Three more things that round a number by its place in an array are avoided:
 
 - The parameters of all models are one array of a length that fills the processor's vectors: fused
   Adam treats the rest of an array that does not in another way.
@@ -60,7 +63,9 @@ class WeightNormLinear(nn.Module):
 
 
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    """Multiply matrices model by model, with the same bits for one model as for many.
+    """Multiply matrices model by model.
+
+    Where torch's batched product gives one matrix the bits that it gives many, so does this.
 
     Parameters
     ----------
@@ -117,6 +122,10 @@ class _Layer(ABC):
         for model, module in enumerate(self._modules):
             for own, value in zip(self.parameters(module), self.values, strict=True):
                 own.copy_(value[model])
+
+    def states(self) -> list[Tensor]:
+        """All that training changes, each of shape (R, ...): parameters and statistics."""
+        return self.values
 
     @abstractmethod
     def forward(self, x: Tensor, training: bool) -> Tensor:
@@ -220,18 +229,21 @@ class _BatchNorm(_Layer):
             torch.stack([getattr(module, name)[None] for module in modules])
             for name in ("running_mean", "running_var")
         )
-        self._n_batches = 0
+        self._n_batches = torch.stack([module.num_batches_tracked for module in modules])
 
     @staticmethod
     def parameters(module: nn.BatchNorm1d) -> list[Tensor]:
         return [module.weight[None], module.bias[None]]
 
+    def states(self) -> list[Tensor]:
+        return [*self.values, self._mean, self._variance, self._n_batches]
+
     def store(self) -> None:
         super().store()
-        for module, mean, variance in zip(self._modules, self._mean, self._variance, strict=True):
-            module.running_mean.copy_(mean[0])
-            module.running_var.copy_(variance[0])
-            module.num_batches_tracked.fill_(self._n_batches)
+        for model, module in enumerate(self._modules):
+            module.running_mean.copy_(self._mean[model, 0])
+            module.running_var.copy_(self._variance[model, 0])
+            module.num_batches_tracked.copy_(self._n_batches[model])
 
     def forward(self, x: Tensor, training: bool) -> Tensor:
         weight, bias = self.values
@@ -409,6 +421,10 @@ class Stack:
             assert g is not None
             g = layer.backward(g, parameters, inputs or layer is not self._layers[0])
         return g
+
+    def states(self) -> list[Tensor]:
+        """All that training changes, each of shape (R, ...); writing to it changes the models."""
+        return [state for layer in self._layers for state in layer.states()]
 
     @torch.no_grad()
     def store(self) -> None:

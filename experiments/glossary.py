@@ -34,6 +34,12 @@ METHOD_MEANINGS: Mapping[str, str] = MappingProxyType(
         "ot_linear": "the optimal map between Gaussians of the domains' means and covariances",
         "ot_sinkhorn": "OT with the entropic regularisation that the library POT has by default",
         "ot_lpl1": "Sinkhorn transport with a penalty on mixing source classes, POT's default weights",
+        **{
+            f"{name}_matched": (
+                f"{name.upper()} with KRDA's number of trained parameters, stopped by held-out rows"
+            )
+            for name in ("dann", "shot", "cdan", "dan", "jan")
+        },
     }
 )
 """Meaning by method; one whose label says it all has none. References in full: the modules."""

@@ -37,6 +37,11 @@ METHOD_LABELS = {
     "krda_reversed": "KRDA, columns reversed",
     "krda_random": "KRDA, random column order",
     "krda_unspread": "KRDA, point masses left alone",
+    "dann_matched": "DANN, KRDA's size",
+    "shot_matched": "SHOT, KRDA's size",
+    "cdan_matched": "CDAN, KRDA's size",
+    "dan_matched": "DAN, KRDA's size",
+    "jan_matched": "JAN, KRDA's size",
 }
 
 

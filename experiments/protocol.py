@@ -182,8 +182,8 @@ def measure_together(
 ) -> list[Measurement | Exception]:
     """Measure several repetitions of a method whose models train as one program.
 
-    The accuracies are those of :func:`measure` for one repetition after another; the time of the
-    common fit is divided evenly.
+    With pinned kernels the accuracies are those of :func:`measure` for one repetition after
+    another, see :func:`krda.adaptation.fit_together`. The time of the common fit is divided evenly.
 
     Parameters
     ----------

@@ -128,7 +128,8 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         """Fit each method to its own checked input; give what each raised, None where it did not.
 
         All methods are of this class and equal in every parameter but ``random_state``. What each
-        of them becomes must be what :meth:`_fit` alone makes of it. This is the plain way.
+        of them becomes must be what :meth:`_fit` alone makes of it, up to rounding, and nothing of
+        one may reach another. This is the plain way.
         """
         return [_caught(method, checked) for method, checked in zip(methods, domains, strict=True)]
 
@@ -380,9 +381,11 @@ def fit_together(
 ) -> list[Exception | None]:
     """Fit several methods that differ in ``random_state`` alone, each to domains of its own.
 
-    The outcome is that of ``method.fit(*domains)`` for one after another. Methods with
-    ``trains_together`` are trained as one program with the models side by side, in a fraction of
-    the time where the models are small; the others one after another.
+    Each outcome is that of ``method.fit(*domains)``, and does not depend on what the others are
+    given. Methods with ``trains_together`` are trained as one program with the models side by side,
+    in a fraction of the time if the models are small, and the same up to rounding, which a long
+    training can enlarge; with pinned kernels (``MKL_CBWR=COMPATIBLE`` where torch has MKL) to the
+    last bit. The others are fitted one after another.
 
     Parameters
     ----------

@@ -21,7 +21,9 @@ product of the coordinate's matrices with their own derivatives. (At ``C^i = 0``
 0, as torch's relu has it.)
 
 Every operation is elementwise, or a matrix product or sum within one replica: what one replica
-computes does not depend on those beside it, to the last bit.
+computes does not depend, to the last bit, on what those beside it hold. On their number it depends
+by rounding at most: a linear algebra library may take another program for many products than for
+one. With MKL's compatible kernels (``MKL_CBWR=COMPATIBLE``) the bits are the same.
 """
 
 from __future__ import annotations

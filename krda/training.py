@@ -6,8 +6,9 @@ each domain's rows is held out; training stops when the held-out NLL no longer f
 parameters with the lowest held-out NLL are restored. No label enters.
 
 Several replicas are trained side by side; those that are done leave. What one becomes does not
-depend on the others, to the last bit: each has random numbers of its own, and
-:mod:`krda.rnade_objective` computes nothing across them.
+depend on what the others hold: each has random numbers of its own, and
+:mod:`krda.rnade_objective` computes nothing across them. Alone it takes the same steps up to
+rounding, see there.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from baselines.adversarial import CDAN, DANN
+from baselines.dalib_compat import index_matrix
 from baselines.discrepancy import DAN, JAN
 from baselines.networks import build, cut_batches, epochs_of_rows, mlp
 from baselines.source_hypothesis import SHOT
@@ -209,6 +210,32 @@ def test_same_seed_same_predictions_whatever_the_global_state(method):
     assert not np.array_equal(first, other)
 
 
+@pytest.fixture
+def foreign_defaults():
+    """What a user may have set for programs of their own; the meta device holds no numbers."""
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    yield
+    torch.set_default_device(None)
+    torch.set_default_dtype(torch.float32)
+
+
+@every_method
+@pytest.mark.parametrize("held_out", [None, 0.2])
+def test_torchs_defaults_change_nothing(method, held_out, request):
+    Xs, ys, Xt, _ = blobs()
+    parameters = {**SMALL, "validation_fraction": held_out}
+    index_matrix.cache_clear()
+    expected = method(**parameters).fit(Xs, ys, Xt)
+    p = expected.predict_proba(Xt)
+    index_matrix.cache_clear()
+    request.getfixturevalue("foreign_defaults")
+    model = method(**parameters).fit(Xs, ys, Xt)
+    np.testing.assert_array_equal(model.predict_proba(Xt), p)
+    np.testing.assert_array_equal(model.losses_, expected.losses_)
+    assert all(p.dtype == torch.float32 for p in model.network_.parameters())
+
+
 @every_method
 def test_fits_in_parallel_threads_do_not_disturb_each_other(method):
     Xs, ys, Xt, _ = blobs()
@@ -254,7 +281,12 @@ def test_parameters_that_cannot_be_worked_with_are_named(method, parameter, valu
         *((method, "trade_off", -1.0) for method in JOINT),
         (DANN, "warmup_steps", 0),
         (CDAN, "warmup_steps", 0),
+        (CDAN, "entropy_conditioning", "no"),
+        (DAN, "linear", "no"),
+        (JAN, "linear", 1),
         (DAN, "bandwidth_factors", ()),
+        (DAN, "bandwidth_factors", 0.5),
+        (JAN, "bandwidth_factors", "0.5"),
         (DAN, "bandwidth_factors", (1.0, -1.0)),
         (JAN, "bandwidth_factors", (0.0,)),
         (JAN, "softmax_sigma", 0.0),

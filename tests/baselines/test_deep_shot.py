@@ -118,8 +118,8 @@ def test_source_rows_are_not_used_once_the_source_network_is_trained(monkeypatch
     expected = SHOT(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
     train_source = SHOT._train_source
 
-    def train_and_destroy(self, features, head, rows, labels, generators):
-        trained = train_source(self, features, head, rows, labels, generators)
+    def train_and_destroy(self, features, head, rows, labels, generators, held_out):
+        trained = train_source(self, features, head, rows, labels, generators, held_out)
         rows.fill_(torch.nan)
         labels.fill_(0)
         return trained

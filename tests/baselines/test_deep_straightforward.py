@@ -60,7 +60,7 @@ def train_stacked(method):
     one_hot = torch.nn.functional.one_hot(labels, N_CLASSES).double()
     found, trained = type(method)._train([method] * 3, Xs, one_hot, Xt, generators())
     assert trained.errors == [None] * 3
-    return trained.losses, found, (Xs, labels, Xt)
+    return np.column_stack(trained.losses), found, (Xs, labels, Xt)
 
 
 def batches(tensors, rows, method):
@@ -120,6 +120,21 @@ def test_shot_takes_the_steps_of_the_straightforward_loop():
         # The loop adds a constant to the predictions before the logarithm.
         np.testing.assert_allclose(losses[: 8 * n_s, model], expected[: 8 * n_s], rtol=1e-7)
         np.testing.assert_allclose(losses[:, model], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", [*JOINT, SHOT(**SMALL, n_adaptation_epochs=5)], ids=str)
+def test_three_together_take_the_steps_of_each_alone(method):
+    losses, found, (Xs, labels, Xt) = train_stacked(method)
+    one_hot = torch.nn.functional.one_hot(labels, N_CLASSES).double()
+    for model, generator in enumerate(generators()):
+        one = slice(model, model + 1)
+        (network,), trained = type(method)._train(
+            [method], Xs[one], one_hot[one], Xt[one], [generator]
+        )
+        np.testing.assert_allclose(losses[:, model], trained.losses[0], rtol=1e-7, atol=1e-10)
+        torch.testing.assert_close(
+            found[model].state_dict(), network.state_dict(), rtol=1e-5, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("method", [DANN, CDAN, DAN, JAN, SHOT])

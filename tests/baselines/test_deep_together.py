@@ -1,6 +1,15 @@
-"""Methods that are fitted together become what each becomes alone, to the bit."""
+"""Methods that are fitted together become what each becomes alone.
 
+Up to rounding, which is tested tightly in double precision in test_deep_straightforward.py; here is
+what holds exactly: nothing of one reaches another. With MKL's compatible kernels the bits are those
+of each alone, too.
+"""
+
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +22,7 @@ from krda.adaptation import Domains, fit_together
 
 METHODS = [DANN, CDAN, DAN, JAN, SHOT]
 SMALL = {"hidden_size": 21, "n_layers": 3, "n_epochs": 4, "batch_size": 16}
+HELD_OUT = {**SMALL, "n_epochs": 40, "validation_fraction": 0.2, "patience": 10}
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
@@ -24,6 +34,7 @@ def domains(seed, n_source=45, n_target=50, d=2, n_classes=3):
 
 
 def assert_same(one, other, X):
+    """Compare to the bit."""
     np.testing.assert_array_equal(one.losses_, other.losses_)
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
     state = other.network_.state_dict()
@@ -34,27 +45,62 @@ def assert_same(one, other, X):
     assert vars(one).keys() == vars(other).keys()
 
 
+def assert_close(one, other):
+    """Compare the first steps, before training enlarges rounding, and what must be the same."""
+    np.testing.assert_allclose(one.losses_[:4], other.losses_[:4], rtol=1e-3, atol=1e-5)
+    assert len(one.losses_) == len(other.losses_)
+    np.testing.assert_array_equal(one.classes_, other.classes_)
+    assert vars(one).keys() == vars(other).keys()
+
+
+@every_method
+@pytest.mark.parametrize("parameters", [SMALL, HELD_OUT], ids=["all epochs", "held out"])
+def test_nothing_of_one_reaches_another(method, parameters):
+    def fit(seed_of_others):
+        seeds = [seed_of_others] * 4
+        seeds[2] = 0
+        methods = [method(**parameters, random_state=seed) for seed in seeds]
+        assert fit_together(methods, [domains(seed) for seed in seeds]) == [None] * 4
+        return methods
+
+    one, other = fit(1), fit(2)
+    assert_same(one[2], other[2], domains(0).Xt)
+    assert not np.array_equal(one[1].losses_, other[1].losses_)
+
+
 @every_method
 @pytest.mark.parametrize("d", [1, 2, 7])
-def test_five_together_equal_each_alone_to_the_bit(method, d):
+def test_five_together_take_the_first_steps_of_each_alone(method, d):
     given = [domains(seed, d=d) for seed in range(5)]
     together = [method(**SMALL, random_state=seed) for seed in range(5)]
     assert fit_together(together, given) == [None] * 5
     for seed, (one, rows) in enumerate(zip(together, given, strict=True)):
-        alone = method(**SMALL, random_state=seed).fit(*rows)
-        assert_same(one, alone, rows.Xt)
+        assert_close(one, method(**SMALL, random_state=seed).fit(*rows))
 
 
-@pytest.mark.slow
-@every_method
-@pytest.mark.parametrize("hidden_size", [16, 33, 250])
-def test_a_cell_of_any_width_equals_each_alone_to_the_bit(method, hidden_size):
-    given = [domains(seed, 270, 270, n_classes=2) for seed in range(5)]
-    parameters = {"hidden_size": hidden_size, "n_epochs": 3}
-    together = [method(**parameters, random_state=seed) for seed in range(5)]
-    assert fit_together(together, given) == [None] * 5
-    for seed, (one, rows) in enumerate(zip(together, given, strict=True)):
-        assert_same(one, method(**parameters, random_state=seed).fit(*rows), rows.Xt)
+def check_bits():
+    """Compare fits together and alone to the bit; what the next test runs with pinned kernels."""
+    for method in METHODS:
+        for parameters in (SMALL, HELD_OUT, {**SMALL, "hidden_size": 250, "n_epochs": 2}):
+            for d, n_classes in ((1, 3), (2, 2), (7, 3)):
+                given = [domains(seed, d=d, n_classes=n_classes) for seed in range(5)]
+                together = [method(**parameters, random_state=seed) for seed in range(5)]
+                assert fit_together(together, given) == [None] * 5
+                for seed, (one, rows) in enumerate(zip(together, given, strict=True)):
+                    alone = method(**parameters, random_state=seed).fit(*rows)
+                    assert_same(one, alone, rows.Xt)
+
+
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch is built without MKL")
+def test_with_compatible_kernels_five_together_equal_each_alone_to_the_bit():
+    root = Path(__file__).parents[2]
+    pinned = {"MKL_CBWR": "COMPATIBLE", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, **pinned, "PYTHONPATH": str(root)},
+        cwd=root,
+        check=True,
+    )
 
 
 @every_method
@@ -70,7 +116,7 @@ def test_rows_of_other_shapes_and_labels_are_trained_in_stacks_of_their_own(meth
     together = [method(**SMALL, random_state=0) for _ in given]
     assert fit_together(together, given) == [None] * 5
     for one, rows in zip(together, given, strict=True):
-        assert_same(one, method(**SMALL, random_state=0).fit(*rows), rows.Xt)
+        assert_close(one, method(**SMALL, random_state=0).fit(*rows))
         assert set(one.predict(rows.Xt)) <= set(rows.ys)
 
 
@@ -79,22 +125,23 @@ def test_rows_of_other_shapes_and_labels_are_trained_in_stacks_of_their_own(meth
 def test_a_fit_that_diverges_ends_with_its_error_and_disturbs_no_other(method, bad):
     parameters = {**SMALL, "standardize": False}
     given = [domains(seed, d=7) for seed in range(3)]
+    undisturbed = [method(**parameters, random_state=seed) for seed in range(3)]
+    assert fit_together(undisturbed, given) == [None] * 3
     # Finite in single precision, but not the sum of seven.
     Xs, ys, Xt = given[bad]
     given[bad] = Domains(np.copysign(3e38, Xs), ys, np.copysign(3e38, Xt))
     together = [method(**parameters, random_state=seed) for seed in range(3)]
     errors = fit_together(together, given)
     for seed, (one, rows, error) in enumerate(zip(together, given, errors, strict=True)):
-        alone = method(**parameters, random_state=seed)
         if seed == bad:
-            with pytest.raises(FloatingPointError, match="diverged in step") as expected:
-                alone.fit(*rows)
+            with pytest.raises(FloatingPointError, match="diverged in step 1 "):
+                method(**parameters, random_state=seed).fit(*rows)
             assert isinstance(error, FloatingPointError)
-            assert str(error) == str(expected.value)
+            assert "diverged in step 1 " in str(error)
             assert not hasattr(one, "network_")
         else:
             assert error is None
-            assert_same(one, alone.fit(*rows), rows.Xt)
+            assert_same(one, undisturbed[seed], rows.Xt)
 
 
 @every_method
@@ -128,5 +175,9 @@ def test_the_random_state_of_each_decides(method):
     rows = domains(0)
     one, same, other = (method(**SMALL, random_state=seed) for seed in (3, 3, 4))
     assert fit_together([one, same, other], [rows] * 3) == [None] * 3
-    assert_same(one, same, rows.Xt)
-    assert not np.array_equal(one.predict_proba(rows.Xt), other.predict_proba(rows.Xt))
+    assert_close(one, same)
+    assert not np.allclose(one.losses_[:4], other.losses_[:4], rtol=1e-3, atol=1e-5)
+
+
+if __name__ == "__main__":
+    check_bits()

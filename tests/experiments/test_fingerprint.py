@@ -89,7 +89,7 @@ CELLS = {
     **{("moons", method): make_cell(method=method) for method in config_names("method")},
     ("amazon", "sa"): make_cell(dataset="amazon", method="sa"),
 }
-DEEP = {"dann", "cdan", "dan", "jan", "shot"}
+DEEP = {a + b for a in ("dann", "cdan", "dan", "jan", "shot") for b in ("", "_matched")}
 KRDA = {"krda", "krda_random", "krda_reversed", "krda_unspread"}
 
 
@@ -132,8 +132,8 @@ def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch,
     [
         ("baselines.kernel_mean_matching", {"kmm"}),
         ("baselines.kernels", {"kmm", "tca"}),
-        ("baselines.source_hypothesis", {"shot"}),
-        ("baselines.dalib_compat", DEEP - {"shot"}),
+        ("baselines.source_hypothesis", {"shot", "shot_matched"}),
+        ("baselines.dalib_compat", DEEP - {"shot", "shot_matched"}),
         ("baselines.networks", DEEP),
         ("krda.training", KRDA),
         ("krda.rnade", KRDA),

@@ -33,6 +33,8 @@ METHOD_MEANINGS: Mapping[str, str] = MappingProxyType(
         "ot_linear": "the optimal map between Gaussians of the domains' means and covariances",
         "ot_sinkhorn": "OT with the entropic regularisation that the library POT has by default",
         "ot_sinkhorn_lpl1": "OT with entropic regularisation and one on groups of source labels",
+        "krda_pooled": "KRDA with both domains scaled by the mean and deviation of all rows",
+        "krda_untrained": "KRDA at its initial parameters, which only standardise each column",
     }
 )
 """Meaning by method; one whose label says it all has none. References in full: the modules."""

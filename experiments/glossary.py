@@ -40,6 +40,8 @@ METHOD_MEANINGS: Mapping[str, str] = MappingProxyType(
             )
             for name in ("dann", "shot", "cdan", "dan", "jan")
         },
+        "krda_pooled": "KRDA with both domains scaled by the mean and deviation of all rows",
+        "krda_untrained": "KRDA at its initial parameters, which only standardise each column",
     }
 )
 """Meaning by method; one whose label says it all has none. References in full: the modules."""

@@ -37,6 +37,8 @@ METHOD_LABELS = {
     "krda_reversed": "KRDA, columns reversed",
     "krda_random": "KRDA, random column order",
     "krda_unspread": "KRDA, point masses left alone",
+    "krda_pooled": "KRDA, pooled scaling",
+    "krda_untrained": "KRDA, untrained",
     "dann_matched": "DANN, KRDA's size",
     "shot_matched": "SHOT, KRDA's size",
     "cdan_matched": "CDAN, KRDA's size",

@@ -153,7 +153,9 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
     learning_rate : float, default=0.01
         Adam's first step; decays to zero as a half cosine over ``max_steps``.
     max_steps : int, default=1000
-        Upper bound on the number of training steps.
+        Upper bound on the number of training steps. 0 keeps the initial parameters, with which
+        both domains have the same density: the map standardises each column and no more, except
+        that values in the far tails are clipped (``eps``).
     batch_size : int or None, default=128
         Rows of each domain in a step. None takes all of them.
     validation_fraction : float, default=0.1

@@ -47,7 +47,7 @@ class TrainingOptions:
     learning_rate : float
         First step size of Adam; it decays to zero as a half cosine over ``max_steps``.
     max_steps : int
-        Upper bound on the number of steps.
+        Upper bound on the number of steps; 0 keeps the initial parameters.
     batch_size : int or None
         Rows of each domain in a step; None, or more than a domain has, takes all of them.
     validation_fraction : float
@@ -76,7 +76,7 @@ class TrainingOptions:
         for name in ("max_steps", "batch_size", "patience", "evaluation_interval"):
             value = getattr(self, name)
             if value is not None or name != "batch_size":
-                require_integer(name, value, 1)
+                require_integer(name, value, 0 if name == "max_steps" else 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class TrainingHistory:
         Steps made when the held-out rows were looked at.
     train_nll, held_out_nll : Tensor of shape (n_evaluations, n_domains)
         Mean NLL of each domain's rows: over the batches since the last evaluation, and of the
-        held-out rows at the evaluation.
+        held-out rows at the evaluation. Without any step the first is NaN.
     best_step : int
         Steps made when the parameters that were kept had been reached.
     learning_rate : float
@@ -444,6 +444,8 @@ class _Trainer:
         """Train until every replica has stopped, diverged or made all steps."""
         options = self._options
         recent: list[Tensor] = []
+        if not options.max_steps:
+            self._evaluate(recent, 0)
         for step in range(options.max_steps):
             recent.append(self._training.step(self._adam.gradient))
             decay = 0.5 * (1 + math.cos(math.pi * step / options.max_steps))
@@ -466,9 +468,10 @@ class _Trainer:
         """Look at the held-out rows after ``done`` steps; ``recent`` are the NLLs since then."""
         held_out = self._validation.nll()
         totals = held_out.sum(1).tolist()
-        finite = torch.stack(recent).sum(2).isfinite().tolist()
+        finite = torch.stack(recent).sum(2).isfinite().tolist() if recent else []
         # Added up one by one: the order within torch.mean depends on the number of replicas.
-        train = (functools.reduce(torch.add, recent) / len(recent)).cpu()
+        sums = functools.reduce(torch.add, recent, torch.zeros_like(held_out))
+        train = (sums / len(recent)).cpu()
         held_out = held_out.cpu()
         for i, r in enumerate(self._active):
             progress = self._progress[r]

@@ -90,7 +90,7 @@ CELLS = {
     ("amazon", "sa"): make_cell(dataset="amazon", method="sa"),
 }
 DEEP = {a + b for a in ("dann", "cdan", "dan", "jan", "shot") for b in ("", "_matched")}
-KRDA = {"krda", "krda_random", "krda_reversed", "krda_unspread"}
+KRDA = {name for name in config_names("method") if name.startswith("krda")}
 
 
 def concerned_by(monkeypatch, module):

@@ -287,6 +287,21 @@ def test_the_papers_form_leaves_point_masses_alone_and_still_gives_finite_rows()
     assert not set(T[:, 1]) <= set(Xt[:, 1])
 
 
+@pytest.mark.filterwarnings("error")
+def test_untrained_krda_standardises_each_column_and_does_no_more():
+    Xs, ys, Xt = shifted_task()
+    Z = (Xs - Xs.mean(0)) / Xs.std(0)
+    by_hand, inner = Z * Xt.std(0) + Xt.mean(0), (np.abs(Z) < 2.5).all(axis=1)
+    for order in ("given", "reversed"):
+        method = KRDA(max_steps=0, column_order=order, random_state=0)
+        assert together([method], [(Xs, ys, Xt)]) == [None]
+        np.testing.assert_allclose(method.transform(Xs)[inner], by_hand[inner], atol=1e-6)
+        assert method.history_.best_step == 0
+        assert method.history_.steps.tolist() == [0]
+        assert method.history_.train_nll.isnan().all()
+        assert np.isfinite(list(method.held_out_nll_.values())).all()
+
+
 def test_samples_and_log_density_are_in_the_inputs_units(fitted):
     model, _, _, Xt = fitted
     drawn = model.sample(2000, "target", random_state=0)
@@ -368,7 +383,7 @@ def test_an_unfitted_model_says_so(method):
     ("name", "value"),
     [("n_components", 0), ("hidden_size", 2.5), ("column_order", "sideways"),
      ("column_order", [0, 0, 1]), ("scaling", "none"), ("sigma_floor", -1.0), ("eps", 0.5),
-     ("quantile_method", "secant"), ("validation_fraction", 1.5), ("max_steps", 0)],
+     ("quantile_method", "secant"), ("validation_fraction", 1.5), ("max_steps", -1)],
 )  # fmt: skip
 def test_parameters_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=name):

@@ -300,7 +300,7 @@ def test_hold_out_of_a_single_row_is_refused():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("learning_rate", 0.0), ("max_steps", 0), ("batch_size", 0), ("validation_fraction", 1.0),
+    [("learning_rate", 0.0), ("max_steps", -1), ("batch_size", 0), ("validation_fraction", 1.0),
      ("validation_fraction", 0.0), ("patience", 0), ("learning_rate", float("nan")),
      ("max_steps", 2.5)],
 )  # fmt: skip

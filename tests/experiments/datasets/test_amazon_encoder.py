@@ -257,7 +257,7 @@ def test_encodings_whose_units_are_all_dead_are_not_written(
     path.write_bytes(b"the old file")
     arrays = encode_domains(reviews)
     arrays["X_B_E_train"][:] = 0.25
-    with pytest.raises(ValueError, match="X_B_E_train.*every column is constant"):
+    with pytest.raises(ValueError, match=r"X_B_E_train.*every column is constant"):
         write_encodings(path, arrays, "{}")
     assert path.read_bytes() == b"the old file"
 

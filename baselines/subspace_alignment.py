@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 
 from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
 
@@ -21,9 +22,10 @@ class SubspaceAlignment(AlignedClassifier):
 
     where :math:`M = P_s^\top P_t` minimises :math:`\lVert P_s M - P_t \rVert_F` (eq. 3 of the
     paper), and a target row becomes :math:`(x - m_t)^\top P_t`. Each domain is centred by its own
-    mean, as principal component analysis does and as the common implementations do. The paper
-    also scales every column to unit variance beforehand; that is left to the user, because it is
-    an adaptation of its own (:class:`baselines.naive.DomainStandardization`).
+    mean, in the publication and in common implementations alike. The publication also gives every
+    column unit variance in each domain beforehand (z-scores); ``scale=True`` does that. Common
+    implementations leave it out, and so does the default here, since it is an adaptation of its
+    own (:class:`baselines.naive.DomainStandardization`).
 
     With all components kept (``n_components`` = d), :math:`P_s P_s^\top = I`: source and target
     rows are only centred and then both turned by :math:`P_t`. A classifier that does not see
@@ -36,7 +38,10 @@ class SubspaceAlignment(AlignedClassifier):
     Parameters
     ----------
     n_components : int or None
-        Number k of principal axes; None keeps min(n_source, n_target, n_features).
+        Number k of principal axes; None keeps n_features, or with fewer rows than that in a domain
+        as many as both domains vary in.
+    scale : bool
+        Whether each domain's columns are divided by their standard deviations in that domain.
     classifier : estimator or None
         The classifier to train on the aligned source; None stands for ``sklearn.svm.SVC()``.
 
@@ -46,6 +51,8 @@ class SubspaceAlignment(AlignedClassifier):
         The two bases and means.
     alignment_ : ndarray of shape (n_components_, n_components_)
         The matrix :math:`M`.
+    source_scale_, target_scale_ : ndarray of shape (n_features,)
+        What the columns are divided by: ones, unless ``scale``; 1 for a constant column.
     n_components_ : int
         The number of axes used.
     classifier_ : estimator
@@ -61,32 +68,57 @@ class SubspaceAlignment(AlignedClassifier):
     source_pca_: PCA
     target_pca_: PCA
     alignment_: FloatArray
+    source_scale_: FloatArray
+    target_scale_: FloatArray
     n_components_: int
 
-    def __init__(self, n_components: int | None = None, classifier: Any = None) -> None:
+    def __init__(
+        self, n_components: int | None = None, classifier: Any = None, *, scale: bool = False
+    ) -> None:
         self.n_components = n_components
         self.classifier = classifier
+        self.scale = scale
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
-        largest = min(len(Xs), len(Xt), Xs.shape[1])
-        k = largest if self.n_components is None else self.n_components
-        if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= largest:
-            raise ValueError(
-                f"n_components must be None or an integer from 1 to {largest} = min(source rows "
-                f"{len(Xs)}, target rows {len(Xt)}, features {Xs.shape[1]}), got {k!r}."
-            )
-        self.n_components_ = int(k)
+        self.source_scale_, self.target_scale_ = self._column_scale(Xs), self._column_scale(Xt)
+        source, target = Xs / self.source_scale_, Xt / self.target_scale_
+        self.n_components_ = self._number_of_axes(source, target)
         # The exact solver: the 'auto' one may take a randomised path on large tables.
-        self.source_pca_ = PCA(self.n_components_, svd_solver="full").fit(Xs)
-        self.target_pca_ = PCA(self.n_components_, svd_solver="full").fit(Xt)
+        self.source_pca_ = PCA(self.n_components_, svd_solver="full").fit(source)
+        self.target_pca_ = PCA(self.n_components_, svd_solver="full").fit(target)
         self.alignment_ = self.source_pca_.components_ @ self.target_pca_.components_.T
         return AlignedSource(self._map_source(Xs))
 
+    def _column_scale(self, X: FloatArray) -> FloatArray:
+        if not self.scale:
+            return np.ones(X.shape[1])
+        scale: FloatArray = StandardScaler(with_mean=False).fit(X).scale_
+        return scale
+
+    def _number_of_axes(self, source: FloatArray, target: FloatArray) -> int:
+        d = source.shape[1]
+        directions = min(_directions(source), _directions(target))
+        # All d axes span the whole space, however the rows vary. Fewer axes must each have spread
+        # in both domains: another axis is an arbitrary direction, along which new rows may vary.
+        spans = min(len(source), len(target)) >= d
+        k = self.n_components
+        if k is None:
+            return d if spans else directions
+        whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+        if not whole or not (1 <= k <= directions or (spans and k == d)):
+            or_all = f" or {d}" if spans and directions < d else ""
+            raise ValueError(
+                f"n_components must be None or an integer from 1 to {directions}{or_all} (both "
+                f"domains vary in {directions} directions; source rows {len(source)}, target rows "
+                f"{len(target)}, features {d}), got {k!r}."
+            )
+        return int(k)
+
     def _map_source(self, Xs: FloatArray) -> FloatArray:
-        return self.source_pca_.transform(Xs) @ self.alignment_
+        return self.source_pca_.transform(Xs / self.source_scale_) @ self.alignment_
 
     def _map_target(self, X: FloatArray) -> FloatArray:
-        return self.target_pca_.transform(X)
+        return self.target_pca_.transform(X / self.target_scale_)
 
     def transform(self, Xs: ArrayLike) -> FloatArray:
         """Map source rows to the target's principal axes.
@@ -100,3 +132,9 @@ class SubspaceAlignment(AlignedClassifier):
         aligned : ndarray of shape (n, n_components_)
         """
         return self._map_source(self._validate_target(Xs))
+
+
+def _directions(X: FloatArray) -> int:
+    """Count the directions in which rows differ."""
+    differences = X - X[0]  # a constant column becomes zero, not a rounding error
+    return int(np.linalg.matrix_rank(differences - differences.mean(axis=0)))

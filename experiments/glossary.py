@@ -32,7 +32,7 @@ METHOD_MEANINGS: Mapping[str, str] = MappingProxyType(
         "quantiles": "each column mapped to the target's by its own quantiles",
         "ot_linear": "the optimal map between Gaussians of the domains' means and covariances",
         "ot_sinkhorn": "OT with the entropic regularisation that the library POT has by default",
-        "ot_sinkhorn_lpl1": "OT with entropic regularisation and one on groups of source labels",
+        "ot_lpl1": "OT with entropic regularisation and one on groups of source labels",
     }
 )
 """Meaning by method; one whose label says it all has none. References in full: the modules."""

@@ -32,7 +32,7 @@ METHOD_LABELS = {
     "quantiles": "Column quantiles",
     "ot_linear": "OT, linear",
     "ot_sinkhorn": "OT, Sinkhorn (POT default)",
-    "ot_sinkhorn_lpl1": "OT, Sinkhorn with class groups",
+    "ot_lpl1": "OT, Sinkhorn with class groups",
     "krda_reversed": "KRDA, columns reversed",
     "krda_random": "KRDA, random column order",
     "krda_unspread": "KRDA, point masses left alone",

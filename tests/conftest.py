@@ -3,10 +3,16 @@ import os
 import shutil
 import tempfile
 
+import hypothesis
+
 from experiments.threads import limit_threads
 
 # Before any numerical library is loaded: results and times are those of one thread.
 limit_threads()
+
+# A test fails for what it computes, not for how long a busy machine takes.
+hypothesis.settings.register_profile("no_deadline", deadline=None)
+hypothesis.settings.load_profile("no_deadline")
 
 # What processes remember between them stays out of the user's cache folder, and starts empty.
 if "PYTEST_XDIST_WORKER" not in os.environ:

@@ -40,7 +40,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "sa_2": lambda: SubspaceAlignment(n_components=2),
     "ot_emd": OptimalTransport,
     "ot_sinkhorn": lambda: OptimalTransport("sinkhorn", reg_e=0.1, norm="max"),
-    "ot_sinkhorn_lpl1": lambda: OptimalTransport("sinkhorn_lpl1", reg_e=0.3, norm="max"),
+    "ot_lpl1": lambda: OptimalTransport("sinkhorn_lpl1", reg_e=0.3, norm="max"),
     "ot_linear": lambda: OptimalTransport("linear"),
     "dann": lambda: DANN(**SMALL_NETWORK),
     "cdan": lambda: CDAN(**SMALL_NETWORK),

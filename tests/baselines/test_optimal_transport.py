@@ -106,21 +106,79 @@ def test_the_label_minus_one_is_a_label_like_any_other(moons):
 
 def test_linear_is_the_map_between_gaussians(domains):
     method = OptimalTransport("linear").fit(domains.Xs, domains.ys, domains.Xt)
-    eye = 1e-8 * np.eye(domains.Xs.shape[1])
-    Cs, Ct = (np.cov(X.T, ddof=0) + eye for X in (domains.Xs, domains.Xt))
+    Cs, Ct = (np.cov(X.T, ddof=0) for X in (domains.Xs, domains.Xt))
     root = sqrtm(Cs)
     A = np.linalg.solve(root, sqrtm(root @ Ct @ root)) @ np.linalg.inv(root)
     expected = (domains.Xs - domains.Xs.mean(axis=0)) @ A + domains.Xt.mean(axis=0)
     moved = method.transform(domains.Xs)
-    np.testing.assert_allclose(moved, expected, atol=1e-7)
-    np.testing.assert_allclose(moved.mean(axis=0), domains.Xt.mean(axis=0), atol=1e-7)
-    np.testing.assert_allclose(np.cov(moved.T), np.cov(domains.Xt.T) * _ddof(domains), atol=1e-5)
+    np.testing.assert_allclose(moved, expected, atol=1e-9)
+    np.testing.assert_allclose(moved.mean(axis=0), domains.Xt.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(np.cov(moved.T, ddof=0), Ct, atol=1e-9)
     assert np.isnan(method.misplaced_mass_)
 
 
-def _ddof(domains):
-    ns, nt = len(domains.Xs), len(domains.Xt)
-    return (ns / (ns - 1)) / (nt / (nt - 1))
+def test_linear_is_pots_without_its_regularisation(domains):
+    pots = ot.da.LinearTransport(reg=1e-12).fit(Xs=domains.Xs, Xt=domains.Xt)
+    method = OptimalTransport("linear").fit(domains.Xs, domains.ys, domains.Xt)
+    np.testing.assert_allclose(
+        method.transform(domains.Xs), pots.transform(Xs=domains.Xs), atol=1e-8
+    )
+
+
+def degenerate(blobs, kind):
+    """Domains whose covariances have no inverse."""
+    rng = np.random.default_rng(4)
+    Xs, Xt = blobs.Xs.copy(), blobs.Xt.copy()
+    if kind == "collinear":
+        for X in (Xs, Xt):
+            X[:, 4] = X[:, 0] - 2 * X[:, 1] + 7
+    elif kind == "twice the same column":
+        Xs, Xt = np.repeat(Xs, 2, axis=1), np.repeat(Xt, 2, axis=1)
+    elif kind == "constant":
+        Xs[:, 2], Xt[:, 2] = 0.1, 1e6 / 3
+    elif kind == "constant in the source":
+        Xs[:, 2] = 1e6 / 3
+    elif kind == "constant in the target":
+        Xt[:, 2] = 0.1
+    elif kind == "more columns than rows":
+        Xs, Xt = (
+            X @ rng.normal(size=(5, 100)) + 0.1 * rng.normal(size=(len(X), 100)) for X in (Xs, Xt)
+        )
+    elif kind == "two source rows":
+        Xs = Xs[[0, 1]]
+    elif kind == "other units":
+        units = np.array([1e-6, 1e4, 1.0, 1e-3, 1e2])
+        Xs, Xt = Xs * units, Xt * units
+    return Xs, Xt
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "collinear", "twice the same column", "constant", "constant in the source",
+        "constant in the target", "more columns than rows", "two source rows", "other units",
+    ],
+)  # fmt: skip
+def test_linear_matches_the_moments_without_inverse_covariances(blobs, kind):
+    Xs, Xt = degenerate(blobs, kind)
+    method = OptimalTransport("linear").fit(Xs, np.arange(len(Xs)) % 2, Xt)
+    moved = method.transform(Xs)
+    np.testing.assert_allclose(moved.mean(axis=0), Xt.mean(axis=0), rtol=1e-9, atol=1e-9)
+    Cs, Ct, C = (np.cov(X.T, ddof=0) for X in (Xs, Xt, moved))
+    # On the source's directions the covariance is the target's.
+    values, axes = np.linalg.eigh(Cs)
+    span = np.eye(len(Cs)) if kind == "other units" else axes[:, values > 1e-12 * values[-1]]
+    scale = span.T @ Ct @ span
+    largest = np.sqrt(np.outer(np.diag(scale), np.diag(scale)))
+    np.testing.assert_array_less(np.abs(span.T @ C @ span - scale), 1e-8 * largest + 1e-9)
+    # Where the target varies in no more directions than the source, everywhere.
+    if kind not in ("constant in the source", "more columns than rows", "two source rows"):
+        np.testing.assert_allclose(C, Ct, rtol=1e-6, atol=1e-8)
+    # It is the optimal map: symmetric and positive semi-definite on the source's directions.
+    inner = span.T @ method.transport_.matrix @ span
+    size = np.sqrt(np.outer(np.diag(inner), np.diag(inner)))
+    np.testing.assert_array_less(np.abs(inner - inner.T), 1e-6 * size + 1e-9)
+    assert np.linalg.eigvalsh(inner + inner.T).min() > -1e-6 * size.max()
 
 
 def test_new_rows_move_as_their_nearest_training_row(moons):

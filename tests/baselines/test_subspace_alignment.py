@@ -60,11 +60,31 @@ def test_all_components_only_centre_and_rotate(domains):
 
 @given(shift=st.floats(-1e3, 1e3), k=st.integers(1, 5))
 def test_a_shift_of_the_target_changes_nothing(shift, k):
+    # Up to the common sign of an axis, and up to rounding; how long a fit takes is not looked at.
     rng = np.random.default_rng(5)
     Xs, Xt, ys = rng.normal(size=(30, 5)), 2 * rng.normal(size=(25, 5)), np.arange(30) % 2
     still = SubspaceAlignment(k).fit(Xs, ys, Xt)
     moved = SubspaceAlignment(k).fit(Xs, ys, Xt + shift)
-    np.testing.assert_allclose(moved.transform(Xs), still.transform(Xs), atol=1e-8)
+    np.testing.assert_allclose(
+        moved.transform(Xs) @ moved._map_target(Xt + shift).T,
+        still.transform(Xs) @ still._map_target(Xt).T,
+        atol=1e-8,
+    )
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_scaled_it_is_its_formula_on_the_z_scores_of_each_domain(blobs, k):
+    def z_scores(X):
+        return (X - X.mean(axis=0)) / X.std(axis=0)
+
+    method = SubspaceAlignment(k, scale=True).fit(blobs.Xs, blobs.ys, blobs.Xt)
+    source, target = written_out(z_scores(blobs.Xs), z_scores(blobs.Xt), k)
+    ours_source, ours_target = method.transform(blobs.Xs), method._map_target(blobs.Xt)
+    np.testing.assert_allclose(ours_source @ ours_target.T, source @ target.T, atol=1e-10)
+    # Hence the columns' units do not count, not even where they differ between the domains.
+    units = np.array([1e-3, 1.0, 7.0, 1e4, 0.2])
+    other = SubspaceAlignment(k, scale=True).fit(blobs.Xs * units, blobs.ys, blobs.Xt / units)
+    np.testing.assert_array_equal(other.predict(blobs.Xt / units), method.predict(blobs.Xt))
 
 
 def test_transform_is_what_the_classifier_saw(blobs):
@@ -79,11 +99,24 @@ def test_an_impossible_number_of_components_is_refused(blobs, k):
         SubspaceAlignment(k).fit(blobs.Xs, blobs.ys, blobs.Xt)
 
 
-def test_few_rows_bound_the_number_of_components(blobs):
-    with pytest.raises(ValueError, match=r"from 1 to 3 = .*target rows 3"):
-        SubspaceAlignment(4).fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
-    method = SubspaceAlignment().fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
-    assert method.n_components_ == 3
+@pytest.mark.parametrize("scale", [False, True])
+def test_no_axis_is_taken_along_which_the_training_rows_do_not_vary(blobs, scale):
+    # Three rows vary in two directions; the third axis of a basis would be an arbitrary one.
+    with pytest.raises(ValueError, match="from 1 to 2 .*target rows 3"):
+        SubspaceAlignment(3, scale=scale).fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
+    few = SubspaceAlignment(scale=scale).fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
+    assert few.n_components_ == 2
+    # A sum of other columns and a constant one leave three directions out of five; all five axes
+    # together are a rotation all the same.
+    Xs, Xt = blobs.Xs.copy(), blobs.Xt.copy()
+    for X in (Xs, Xt):
+        X[:, 3], X[:, 4] = X[:, 0] + X[:, 1], 0.1
+    with pytest.raises(ValueError, match="from 1 to 3 or 5 "):
+        SubspaceAlignment(4, scale=scale).fit(Xs, blobs.ys, Xt)
+    three, whole = (SubspaceAlignment(k, scale=scale).fit(Xs, blobs.ys, Xt) for k in (3, None))
+    assert whole.n_components_ == 5
+    seen, expected = three._map_target(Xt), whole._map_target(Xt)
+    np.testing.assert_allclose(seen @ seen.T, expected @ expected.T, atol=1e-8)
 
 
 def test_it_agrees_with_skada(domains):

@@ -47,6 +47,7 @@ def test_its_predictions_are_those_of_the_literal_eigenproblem(domains, mu):
     Z = K @ literal_solution(K, e, H, mu, 3)[1]
     Z /= Z.std(axis=0)
     ns = len(domains.Xs)
+    Z -= Z[:ns].mean(axis=0)
     plain = SVC().fit(Z[:ns], domains.ys)
     np.testing.assert_array_equal(method.predict(domains.Xt), plain.predict(Z[ns:]))
 
@@ -111,7 +112,35 @@ def test_new_rows_are_projected_by_the_kernel(moons):
     new = moons.Xt[:4] + 0.01
     rows = np.concatenate([moons.Xs, moons.Xt])
     K = np.exp(-0.7 * ((new[:, None] - rows[None]) ** 2).sum(axis=2))
-    np.testing.assert_allclose(method.transform(new), K @ method.coefficients_, atol=1e-10)
+    source = method._map_target(moons.Xs) + method.offset_
+    expected = K @ method.coefficients_ - source.mean(axis=0)
+    np.testing.assert_allclose(method.transform(new), expected, atol=1e-10)
+
+
+def test_signs_and_offsets_of_the_components_change_no_prediction(domains, monkeypatch):
+    # Eigenvectors are free in sign, and the problem determines no offset: SVC(gamma="scale") would
+    # see both in components that are not centred.
+    plain = TransferComponentAnalysis().fit(domains.Xs, domains.ys, domains.Xt)
+    decision, found = plain.decision_function(domains.Xt), transfer_components
+    shift = 3 * np.random.default_rng(0).normal(size=plain.n_components_)
+
+    def flipped(K, *args, **kwargs):
+        values, W = found(K, *args, **kwargs)
+        # A constant function of the rows, up to rounding, as a further freedom of the solution.
+        constant = np.linalg.lstsq(K, np.ones(len(K)))[0]
+        signs = np.where(np.arange(len(values)) % 2, 1, -1)
+        shifts = np.resize(shift, len(values))
+        return values, W * signs + constant[:, None] * shifts
+
+    monkeypatch.setattr("baselines.transfer_components.transfer_components", flipped)
+    method = TransferComponentAnalysis().fit(domains.Xs, domains.ys, domains.Xt)
+    assert method.n_components_ == plain.n_components_
+    np.testing.assert_allclose(
+        np.abs(method.transform(domains.Xt)), np.abs(plain.transform(domains.Xt)), atol=1e-5
+    )
+    np.testing.assert_allclose(method.decision_function(domains.Xt), decision, atol=1e-2)
+    # The bandwidth of the classifier, to which the fault went.
+    assert method.classifier_._gamma == pytest.approx(plain.classifier_._gamma, rel=1e-6)
 
 
 def test_the_order_of_the_training_rows_does_not_matter(domains):

@@ -163,7 +163,7 @@ def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, 
     ("library", "methods"),
     [
         ("piqp", {"kmm"}),
-        ("pot", {"ot", "ot_linear", "ot_sinkhorn", "ot_sinkhorn_lpl1"}),
+        ("pot", {"ot", "ot_linear", "ot_sinkhorn", "ot_lpl1"}),
         ("dalib", DEEP - {"shot"}),
         ("torch", DEEP | KRDA),
         ("numba", KRDA),

@@ -158,9 +158,10 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
     Raises
     ------
     ValueError
-        Encodings that are not float32 rows of one width, hold NaN or infinity or a constant
-        column (standard deviation below 1e-6; a dead unit), or differ from their labels in length;
-        labels that are not 0 and 1.
+        Encodings that are not float32 rows of one width, hold NaN or infinity, or differ from
+        their labels in length; labels that are not 0 and 1. Also encodings of which every column
+        is constant (standard deviation below 1e-6): all units of the encoder are dead. Single
+        constant columns are accepted; ReLU makes them.
     """
     width = {array.shape[1:] for key, array in arrays.items() if key.startswith("X_")}
     if len(width) != 1:
@@ -179,11 +180,11 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
                 )
             if not np.isfinite(array).all():
                 raise ValueError(f"{key}: holds NaN or infinity.")
-            constant = np.flatnonzero(array.std(axis=0, dtype=np.float64) < 1e-6)
-            if constant.size:
+            if (array.std(axis=0, dtype=np.float64) < 1e-6).all():
                 raise ValueError(
-                    f"{key}: column {constant.tolist()} is constant: dead units of the encoder, "
-                    "which no density can model."
+                    f"{key}: expected at least one column that varies, but every column is "
+                    "constant: all units of the encoder are dead. Train it with another seed or "
+                    "activation."
                 )
             _, domain, split = key.split("_")[1:]
             labels = arrays[label_key(domain, split)]

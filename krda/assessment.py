@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from krda.estimator import Domain
+from krda.notices import printable
 
 # None of the bounds below was chosen by accuracies on a target.
 
@@ -252,13 +253,13 @@ class RefitCheck:
         For each refit, the share of target rows whose predicted label is another one.
     failures : tuple of str
         What refits raised that failed.
-    agreement : ndarray of shape (n_target,) or None
+    agreement : tuple of float, length n_target, or None
         For each target row, the share of refits that predict the same label; None without refits.
     """
 
     disagreement: tuple[float, ...]
     failures: tuple[str, ...] = ()
-    agreement: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    agreement: tuple[float, ...] | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> float:
@@ -322,7 +323,7 @@ class Assessment:
     warnings : tuple of str
         What speaks against trusting the predictions, with what to do.
     classes : tuple of ClassShare
-    source_only, standardized : ndarray of shape (n_target,)
+    source_only, standardized : tuple, length n_target
         The predictions of the two simple methods.
     """
 
@@ -336,8 +337,8 @@ class Assessment:
     agreement_standardized: float
     warnings: tuple[str, ...]
     classes: tuple[ClassShare, ...]
-    source_only: NDArray[Any] = field(repr=False, compare=False)
-    standardized: NDArray[Any] = field(repr=False, compare=False)
+    source_only: tuple[Any, ...] = field(repr=False)
+    standardized: tuple[Any, ...] = field(repr=False)
 
     @property
     def refits_agree(self) -> NDArray[np.float64]:
@@ -351,9 +352,28 @@ class Assessment:
             weights=[len(check.disagreement) for check in checks],
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give all numbers as JSON has them: those that are not finite are None.
+
+        Returns
+        -------
+        numbers : dict
+            Of strings to strings, numbers, lists and such dicts; keys are the attributes.
+        """
+        found: dict[str, Any] = _as_json(asdict(self))
+        return found
+
     def __str__(self) -> str:
         """Report in plain text."""
-        return "\n".join(_report(self))
+        return printable("\n".join(_report(self)), keep="\n")
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def objections(
@@ -403,7 +423,10 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
         )
     if check.left_out:
         return
-    change = f"{check.before:.4f} before, {check.after:.4f} after (noise {check.noise:.4f})"
+    change = (
+        f"{_distance(check.before)} before, {_distance(check.after)} after (noise "
+        f"{check.noise:.4f})"
+    )
     if check.further:
         yield (
             f"The transport takes the source further from the target: energy distance {change}. "
@@ -412,7 +435,8 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
         )
     elif not check.shifted:
         yield (
-            f"The source is no further from the target (energy distance {check.before:.4f}) than "
+            f"The source is no further from the target (energy distance "
+            f"{_distance(check.before)}) than "
             f"two samples of the target are from each other ({check.noise:.4f}): no shift of the "
             "columns is seen that could be adapted to, and a transport can only blur. Use the "
             "classifier trained on the source as it is."
@@ -442,12 +466,21 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
             "both tables, or leave them out."
         )
     if check.shifted and check.standardizing_suffices:
+        simple, ours = _distance(check.standardized), _distance(check.after)
+        low, high = check.lead.interval
+        if check.standardized <= check.after:
+            found = f"leaves an energy distance of {simple}, KRDA no smaller one: {ours}"
+        elif check.standardized <= check.noise:
+            found = f"leaves an energy distance of {simple}, within the noise ({check.noise:.4f})"
+        else:
+            found = (
+                f"leaves an energy distance of {simple}, KRDA {ours} (noise {check.noise:.4f}), "
+                f"and this lead, between {low:+.4f} and {high:+.4f}, may be chance"
+            )
         yield (
             "Bringing each column to the target's mean and standard deviation, with no density at "
-            f"all, takes the source as near to the target as can be told (energy distance "
-            f"{check.standardized:.4f}; KRDA {check.after:.4f}, noise {check.noise:.4f}). Prefer "
-            "the same classifier on each table standardised by itself; it agrees with KRDA on "
-            f"{_percent(agreement)} of the target rows."
+            f"all, {found}. Prefer the same classifier on each table standardised by itself; it "
+            f"agrees with KRDA on {_percent(agreement)} of the target rows."
         )
 
 
@@ -508,6 +541,15 @@ def _refit_objections(
         )
 
 
+def _distance(value: float) -> str:
+    """Write an energy distance; one below 0 is an estimate of a distance that is not."""
+    return f"{_rounded(value):.4f}" + (", below 0 by chance" if _rounded(value) < 0 else "")
+
+
+def _rounded(value: float) -> float:
+    return round(value, 4) + 0.0  # no -0.0
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
@@ -557,7 +599,7 @@ def _report_classes(classes: Sequence[ClassShare]) -> Iterator[str]:
     shown = [share for share in classes if share in shown]
     more = len(classes) - len(shown)
     yield "Which shares have the classes?" + (f" ({more} more differ less)" if more else "")
-    yield f"  {'':26}" + "".join(f"{share.label[:10]:>12}" for share in shown)
+    yield f"  {'':26}" + "".join(f"{printable(share.label)[:10]:>12}" for share in shown)
     for what, name in (
         ("source labels", "source"),
         ("predicted by KRDA", "krda"),
@@ -597,7 +639,8 @@ def _report_left_out(a: Assessment) -> Iterator[str]:
         ("columns standardised instead", t.standardized, ""),
         ("noise: samples of the target", t.noise, ""),
     ):
-        yield f"  {what:30}{value:10.4f}{more}"
+        below = "  (below 0 by chance: the estimate has no bias)" if _rounded(value) < 0 else ""
+        yield f"  {what:30}{_rounded(value):10.4f}{more}{below}"
     yield f"  furthest columns (Kolmogorov-Smirnov, noise {t.column_noise:.2f}):"
     for column in t.columns:
-        yield f"    {column.name}: {column.before:.2f} before, {column.after:.2f} after"
+        yield f"    {printable(column.name)}: {column.before:.2f} before, {column.after:.2f} after"

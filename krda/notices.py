@@ -31,3 +31,22 @@ def warn_user(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level + 1)
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Escape the characters that a terminal obeys or hides, such as those of colours.
+
+    Parameters
+    ----------
+    text : str
+    keep : str, default=""
+        Characters that are left as they are, such as ``"\n"`` in a message of several lines.
+
+    Returns
+    -------
+    escaped : str
+    """
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )

@@ -51,6 +51,7 @@ from krda.estimator import KRDA, Domain
 from krda.extrapolation import describe_far_rows
 from krda.inputs import check_labels
 from krda.linear_gaussian import LinearGaussianDensity
+from krda.notices import printable
 from krda.parameters import require_integer
 from krda.training import hold_out
 
@@ -168,8 +169,8 @@ def assess(
             )
             for label in model.classes_
         ),
-        source_only,
-        standardized,
+        tuple(source_only.tolist()),
+        tuple(standardized.tolist()),
     )
 
 
@@ -589,7 +590,7 @@ def _check_orders(
     return RefitCheck(
         tuple(share for check in checks for share in check.disagreement),
         tuple(failure for check in checks for failure in check.failures),
-        np.mean(found, axis=0) if found else None,
+        _means(found),
     )
 
 
@@ -608,8 +609,13 @@ def _refit(models: Sequence[KRDA], data: Domains, predicted: NDArray[Any]) -> Re
     return RefitCheck(
         tuple(float(np.mean(~rows)) for rows in same),
         tuple(_describe(error) for error in errors if error is not None),
-        np.mean(same, axis=0) if same else None,
+        _means(same),
     )
+
+
+def _means(found: Sequence[NDArray[np.bool_] | tuple[float, ...]]) -> tuple[float, ...] | None:
+    """Average the agreements of refits, row by row."""
+    return tuple(np.mean(found, axis=0).tolist()) if found else None
 
 
 def _describe(error: Exception) -> str:
@@ -627,7 +633,7 @@ def _simple_predictions(model: KRDA, data: Domains) -> tuple[NDArray[Any], NDArr
 
 
 def _class_warnings(model: KRDA, predicted: NDArray[Any]) -> Iterator[str]:
-    missing = [str(label) for label in model.classes_ if not np.any(predicted == label)]
+    missing = [printable(str(c)) for c in model.classes_ if not np.any(predicted == c)]
     if missing:
         yield (
             f"No target row is predicted to be {' or '.join(missing)}. If the target has such "

@@ -32,12 +32,16 @@ from __future__ import annotations
 
 import enum
 import math
+from pathlib import Path
 from typing import NamedTuple
 
 from experiments.statistics import Interval
 
 WIDEST = 10.0
 """Percentage points; with a larger tolerance, agreement says nothing."""
+
+TEST_ROWS = Path(__file__).resolve().parent.parent / "results" / "draws" / "test_rows.csv"
+"""Variance of accuracies on moons over the test rows, by ``scripts/measure_test_rows.py``."""
 
 _NORMAL = 1.959963984540054  # 97.5 % quantile of the standard normal
 

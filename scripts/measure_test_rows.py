@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.fits < 1 or options.draws < 2:
         parser.error("--fits must be at least 1 and --draws at least 2")
-    lines = ["task,method,fits,draws,test_rows,accuracy,variance"]
+    lines = ["dataset,task,method,fits,draws,test_rows,accuracy,variance"]
     for (task, method), cell in cells_of_table(plan.tasks, plan.paper).items():
         scores = np.array(
             [
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> None:
         )
         mean, variance = scores.mean(), scores.var(axis=1, ddof=1).mean()
         lines.append(
-            f"{task},{method},{options.fits},{options.draws},{plan.test_rows},"
+            f"moons,{task},{method},{options.fits},{options.draws},{plan.test_rows},"
             f"{mean:.6g},{variance:.6g}"
         )
         print(lines[-1], flush=True)

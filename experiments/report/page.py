@@ -64,7 +64,8 @@ class DatasetView:
         Whether the table shows published values.
     n_tasks, n_methods : int
     headline : Headline
-    tasks : tuple of str
+    columns : tuple of str
+        Tasks, then the means over them.
     rows : tuple of RowView
         Empty where nothing was recorded.
     caption, failures, missing : tuple of str
@@ -90,7 +91,7 @@ class DatasetView:
     n_tasks: int
     n_methods: int
     headline: Headline
-    tasks: tuple[str, ...]
+    columns: tuple[str, ...]
     rows: tuple[RowView, ...]
     caption: tuple[str, ...]
     failures: tuple[str, ...]
@@ -182,9 +183,13 @@ def _dataset_view(plan: TablePlan, found: DatasetSummary, figures: Path) -> Data
         n_tasks=len(spec.tasks),
         n_methods=len(spec.rows),
         headline=headline_of(found),
-        tasks=tuple(task.label for task in spec.tasks),
+        columns=(*(task.label for task in spec.tasks), *(label for label, *_ in table.means)),
         rows=row_views(table) if recorded else (),
-        caption=tuple(wording.reading(table)),
+        caption=(
+            *wording.reading(table),
+            f"{wording.CORRECTED_TITLE}, beside the single accuracies of a cell: "
+            f"{wording.corrected_note(table)}",
+        ),
         failures=tuple(wording.failures(table)),
         missing=tuple(wording.missing(table)),
         placebo_head=wording.PLACEBO_HEAD,

@@ -12,7 +12,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -50,6 +50,7 @@ READING = (
     f"within tasks ({N_BOOTSTRAP} times, fixed seed; Agarwal et al., 2021), widened by √(n/(n−1)) "
     "for n repetitions: resampling takes s² with divisor n. For the mean that is exact in "
     "variance, for the IQM approximate.",
+    "mean, 10° to 80° (moons): without 90°, where a symmetry decides (docs/statistics.md).",
     "KRDA minus (IQM): KRDA's IQM minus the row's, with its interval from the same resamples. It "
     "is no difference of the means, and where two methods are close it can have the other sign.",
     "Rank: mean over the tasks, 1 is best, ties share their mean; among the paper's methods, among "
@@ -203,6 +204,10 @@ class Comparison:
     paired : tuple of PairedTest
         Empty where KRDA itself is not complete.
     aggregates : tuple of Aggregate
+    kept_label : str
+        What the mean without the tasks that stand aside is called; empty if none does.
+    kept : mapping of method to Estimate
+        That mean.
     absolute_deviation : mapping of method to float
         Mean absolute difference of ours and published over the tasks, of complete methods.
     notes : tuple of str
@@ -218,6 +223,8 @@ class Comparison:
     rank_correlation: float | None
     paired: tuple[PairedTest, ...]
     aggregates: tuple[Aggregate, ...]
+    kept_label: str
+    kept: Mapping[str, Estimate]
     absolute_deviation: Mapping[str, float]
     notes: tuple[str, ...]
 
@@ -499,16 +506,27 @@ def compare(name: str, table: Table, values: Mapping[tuple[str, str], PublishedC
         correlation,
         paired_tests(scores.means, scores.methods),
         aggregate(scores),
+        table.spec.kept_label if table.spec.kept else "",
+        _kept_means(scores, [task.name for task in table.spec.kept]),
         {m: value for m, value in deviations.items() if value is not None},
         table.spec.notes,
     )
+
+
+def _kept_means(scores: Scores, tasks: Sequence[str]) -> dict[str, Estimate]:
+    if not tasks or not scores.methods:
+        return {}
+    place = [scores.tasks.index(task) for task in tasks]
+    fewer = replace(scores, tasks=tuple(tasks), values=scores.values[place])
+    return {found.method: found.mean for found in aggregate(fewer)}
 
 
 _METHOD_COLUMNS = (
     "table", "method", "in_paper", "mean", "mean_low", "mean_high", "iqm", "iqm_low", "iqm_high",
     "krda_minus_iqm", "krda_minus_low", "krda_minus_high", "rank_paper", "rank_all",
     "rank_published", "krda_wins", "ties", "krda_losses", "median_difference", "wilcoxon", "p",
-    "p_holm", "smallest_p", "mean_absolute_deviation",
+    "p_holm", "smallest_p", "mean_absolute_deviation", "kept_mean",
+    "kept_low", "kept_high",
 )  # fmt: skip
 
 
@@ -533,6 +551,7 @@ def comparison_csv(comparisons: Sequence[Comparison]) -> str:
             name = found.method
             test = tests.get(name)
             minus = found.krda_minus
+            kept = comparison.kept.get(name)
             rows.append(
                 (
                     comparison.name, name, str(name in paper.methods).lower(),
@@ -547,6 +566,7 @@ def comparison_csv(comparisons: Sequence[Comparison]) -> str:
                         if test else (None,) * 8
                     ),
                     comparison.absolute_deviation.get(name),
+                    *((kept.value, kept.low, kept.high) if kept else (None,) * 3),
                 )
             )  # fmt: skip
     return _csv(rows)
@@ -683,10 +703,12 @@ def method_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     for found in comparison.aggregates:
         test = tests.get(found.method)
         printed_rank = printed.rank(found.method) if printed else None
+        kept = comparison.kept.get(found.method)
         rows.append(
             [
                 labels[found.method],
                 _estimate(found.mean),
+                *([] if kept is None else [_estimate(kept)]),
                 _estimate(found.iqm),
                 "–" if found.krda_minus is None else _estimate(found.krda_minus, sign=True),
                 _rank(paper.rank(found.method)),
@@ -706,7 +728,8 @@ def method_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
             ]
         )
     head = [
-        "Method", "mean", "IQM", "KRDA minus (IQM)", "rank", "rank of all", "rank in the paper",
+        "Method", "mean", *([comparison.kept_label] if comparison.kept else []), "IQM",
+        "KRDA minus (IQM)", "rank", "rank of all", "rank in the paper",
         "KRDA's wins/ties/losses", "median difference", "p", "p by Holm", "smallest p",
     ]  # fmt: skip
     return head, rows

@@ -71,6 +71,10 @@ class TablePlan:
         Config names of methods that the paper does not have.
     test_rows : int
         Test rows behind an accuracy, for the verdict's rule.
+    aside : tuple of str
+        Tasks that a second mean leaves out.
+    aside_why : str
+        Why, for the caption.
     overrides : tuple of str
         Hydra overrides for every cell, such as a trial protocol.
     """
@@ -83,6 +87,8 @@ class TablePlan:
     paper: tuple[str, ...]
     ours: tuple[str, ...]
     test_rows: int
+    aside: tuple[str, ...] = ()
+    aside_why: str = ""
     overrides: tuple[str, ...] = ()
 
     @property
@@ -122,8 +128,8 @@ def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
         )
     path = CONFIG_DIRECTORY / f"table/{name}.yaml"
     content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for key in ("tasks", "paper", "ours"):
-        content[key] = tuple(content[key])
+    for key in ("tasks", "paper", "ours", "aside"):
+        content[key] = tuple(content.get(key, ()))
     return TablePlan(name=name, overrides=tuple(overrides), **content)
 
 

@@ -19,21 +19,28 @@ from experiments.draws import Draws, survival
 from experiments.glossary import methods_glossary, task_naming
 from experiments.grid_times import time_table
 from experiments.markdown import between, table
-from experiments.plan import method_label
+from experiments.plan import load_table, method_label
+from experiments.published import METHODS, STAND_INS
 from experiments.records import RecordStore
+from experiments.statistics import over_tasks
 from experiments.tables.markdown import escape
-from experiments.tables.wording import number
+from experiments.tables.wording import MISSING, number
 from experiments.whole_files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-# Head of the columns: ours, and the paper's.
+# What each table is called at the head of its columns.
 TITLES = {
-    "moons": ("moons, 9 angles: ours", "paper"),
-    "hepmass": ("HEPMASS, 20 tasks: ours", "paper"),
-    "hepmass_sim": ("simulated HEPMASS, 20 tasks: ours", "paper, real HEPMASS"),
-    "amazon": ("Amazon, 12 tasks: ours", "paper"),
+    "moons": "moons, 9 angles",
+    "hepmass": "HEPMASS, 20 tasks",
+    "hepmass_sim": "simulated HEPMASS, 20 tasks",
+    "amazon": "Amazon, 12 tasks",
 }
+ROWS = (
+    *METHODS.values(), "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "krda_untrained",
+    "krda_reversed",
+)  # fmt: skip
+"""Methods of the README's table; the tables have all."""
 
 
 def summary(tables: Path) -> str:
@@ -47,29 +54,45 @@ def summary(tables: Path) -> str:
     Returns
     -------
     text : str
-        One row a method. A mean stands only where all tasks have all repetitions; else a dash.
+        One row a method of :data:`ROWS`. Of ours a mean and its interval stand only where all tasks
+        have all repetitions; else a dash. Beside simulated data the paper's mean has the mean
+        absolute difference of the cells with it: the two are other data.
     """
-    means: dict[tuple[str, str], tuple[str, str]] = {}
-    methods: dict[str, None] = {}
-    found = _read(tables)
-    for name, rows in found.items():
-        for method in dict.fromkeys(row["method"] for row in rows):
-            methods[method] = None
-            own = [row for row in rows if row["method"] == method]
-            complete = all(row["n_done"] == row["n_repetitions"] for row in own)
-            means[method, name] = (
-                _mean([row["mean"] for row in own]) if complete else "–",
-                _mean([row["published_mean"] for row in own]),
-            )
-    head = [
-        "Mean accuracy, %",
-        *(title for name in found for title in TITLES[name]),
-    ]
+    head, columns = ["Mean accuracy, %"], []
+    for name, rows in _read(tables).items():
+        plan = load_table(name)
+        kept = [task for task in plan.tasks if task not in plan.aside]
+        fields = {TITLES[name]: list(plan.tasks)}
+        if plan.aside:
+            first, last = (plan.task_label.format(kept[place]) for place in (0, -1))
+            fields[f"{first} to {last}"] = kept
+        simulated = plan.dataset in STAND_INS
+        theirs = "paper, real data (by cell)" if simulated else "paper"
+        for title, tasks in fields.items():
+            own = {m: [r for r in rows if r["method"] == m and r["task"] in tasks] for m in ROWS}
+            head += [f"{title}: ours", theirs]
+            columns.append([_ours(own[method]) for method in ROWS])
+            columns.append([_published(own[method], by_cell=simulated) for method in ROWS])
     lines = [head, [":--", *["--:"] * (len(head) - 1)]]
-    for method in methods:
-        values = [means.get((method, name), ("–", "–")) for name in found]
-        lines.append([method_label(method), *(value for pair in values for value in pair)])
+    for method, *values in zip(ROWS, *columns, strict=True):
+        lines.append([method_label(method), *values])
     return table(lines)
+
+
+def _ours(rows: list[dict[str, str]]) -> str:
+    if not rows or any(row["n_done"] != row["n_repetitions"] for row in rows):
+        return MISSING
+    interval = over_tasks([[float(a) for a in row["accuracies"].split(";")] for row in rows])
+    mean = _mean([row["mean"] for row in rows])
+    return mean if interval.half_width is None else f"{mean} ± {number(interval.half_width)}"
+
+
+def _published(rows: list[dict[str, str]], *, by_cell: bool) -> str:
+    mean = _mean([row["published_mean"] for row in rows])
+    gaps = [row["difference"] for row in rows]
+    if not by_cell or "" in gaps or mean == MISSING:
+        return mean
+    return f"{mean} ({number(math.fsum(abs(float(gap)) for gap in gaps) / len(gaps))})"
 
 
 def glossary_paragraph(tables: Path) -> str:
@@ -85,12 +108,10 @@ def glossary_paragraph(tables: Path) -> str:
     text : str
         A paragraph.
     """
-    methods: dict[str, None] = {}
     parts = []
-    for name, rows in _read(tables).items():
-        methods |= dict.fromkeys(row["method"] for row in rows)
-        parts.append(f"Tasks, {TITLES[name][0].partition(',')[0]}: {task_naming(name)}")
-    return escape(" ".join((methods_glossary(methods), *parts)))
+    for name in _read(tables):
+        parts.append(f"Tasks, {TITLES[name].partition(',')[0]}: {task_naming(name)}")
+    return escape(" ".join((methods_glossary(ROWS), *parts)))
 
 
 def _read(tables: Path) -> dict[str, list[dict[str, str]]]:
@@ -106,7 +127,7 @@ def _read(tables: Path) -> dict[str, list[dict[str, str]]]:
 
 def _mean(values: list[str]) -> str:
     if not values or "" in values:
-        return "–"
+        return MISSING
     return number(math.fsum(map(float, values)) / len(values))
 
 

@@ -28,6 +28,28 @@ class Interval(NamedTuple):
     half_width: float | None
     n: int
 
+    def widened(self, correction: float) -> float | None:
+        r"""Half-width with the variance (1/n + correction) s² in the place of s² / n.
+
+        Nadeau and Bengio (2003): where two of the n values have the correlation rho, s²
+        underestimates their variance and the mean does not gain by 1/n; the variance of the mean
+        is (1/n + rho / (1 - rho)) s² in expectation.
+
+        Parameters
+        ----------
+        correction : float
+            rho / (1 - rho), at least 0; see :func:`correction_of_splits` and
+            :func:`correction_of_shared_rows`.
+
+        Returns
+        -------
+        half_width : float or None
+            None if the interval has none, or with an infinite correction.
+        """
+        if self.half_width is None or math.isinf(correction):
+            return None
+        return self.half_width * math.sqrt(1 + self.n * correction)
+
     @property
     def low(self) -> float:
         """Lower end; the mean itself where there is no width."""
@@ -92,6 +114,68 @@ def mean_and_interval(accuracies: Sequence[float]) -> Interval:
     variance = math.fsum((accuracy - mean) ** 2 for accuracy in accuracies) / (n - 1)
     quantile = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))
     return Interval(mean, quantile * math.sqrt(variance / n), n)
+
+
+def correction_of_splits(share: float) -> float:
+    """Nadeau and Bengio's n2 / n1: rows left out of a subsample to rows kept.
+
+    Theirs is for random splits whose left-out rows are the test rows, and takes rho for the share
+    of all rows that is tested. Here the left-out rows are not tested: every repetition is scored on
+    the same test rows.
+
+    Parameters
+    ----------
+    share : float
+        Of the rows that each repetition draws, in (0, 1].
+
+    Returns
+    -------
+    correction : float
+    """
+    return (1 - share) / share
+
+
+def correction_of_shared_rows(share: float) -> float:
+    """The same formula for what is random here, the training rows: n1 / n2.
+
+    Two subsamples have this share of their rows in common, so that the means of rows in them, drawn
+    anew from the population, have the correlation ``share``. Exact for a statistic that is a mean
+    over training rows; too wide for a method whose own seed moves it, too narrow in that the test
+    rows, which all repetitions share, never move.
+
+    Parameters
+    ----------
+    share : float
+        In (0, 1); at 1 all repetitions are the same rows, and nothing tells.
+
+    Returns
+    -------
+    correction : float
+        Infinite at 1.
+    """
+    return share / (1 - share) if share < 1 else math.inf
+
+
+def over_tasks(accuracies: Sequence[Sequence[float]]) -> Interval:
+    """Mean over tasks, with Student's interval over the repetitions.
+
+    Parameters
+    ----------
+    accuracies : sequence of sequence of float
+        By task, then repetition; equally many of each.
+
+    Returns
+    -------
+    interval : Interval
+        Of the repetitions' means over the tasks. It shows what that of one cell shows, other
+        subsamples and seeds, not another draw of data and not other tasks.
+
+    Raises
+    ------
+    ValueError
+        No tasks, or other numbers of repetitions.
+    """
+    return mean_and_interval([math.fsum(row) / len(row) for row in zip(*accuracies, strict=True)])
 
 
 def overlap(first: Interval, second: Interval) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from experiments.glossary import glossary
 from experiments.plan import TablePlan, method_label
 from experiments.published import METHODS, PARTS, has_published, published
-from experiments.tables.model import MethodRow, TableSpec, TaskColumn
+from experiments.tables.model import SHARE, MethodRow, TableSpec, TaskColumn
+from experiments.verdicts import measured_shares
 
 
 def table_spec(
@@ -31,8 +32,11 @@ def table_spec(
     KeyError
         A part is asked for and the paper has no table of the data set.
     """
+    share = SHARE
     if repetitions is None:
-        (repetitions,) = {cell.config["protocol"]["n_repetitions"] for cell in plan.cells.values()}
+        protocols = [cell.config["protocol"] for cell in plan.cells.values()]
+        (repetitions,) = {protocol["n_repetitions"] for protocol in protocols}
+        (share,) = {protocol.get("source_fraction", SHARE) for protocol in protocols}
     notes = ("This is a trial run; its accuracies mean nothing.",) if plan.overrides else ()
     title = plan.title
     if has_published(plan.dataset):
@@ -62,6 +66,10 @@ def table_spec(
         part=part,
         tasks_in_rows=part is not None,
         glossary=glossary(plan.dataset, [method.name for method in methods]),
+        aside=plan.aside,
+        aside_why=plan.aside_why,
+        share=share,
+        test_shares=measured_shares(plan.dataset),
     )
 
 

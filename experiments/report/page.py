@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,7 +12,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from experiments.comparisons import READING, WARNING, method_rows, rank_tests, remarks
-from experiments.paper_claims import CheckedClaim, Claim, our_verdict, told_once
+from experiments.paper_claims import (
+    CLAIMS_HEAD,
+    CheckedClaim,
+    Claim,
+    judgements,
+    our_verdicts,
+    told_once,
+)
 from experiments.plan import TablePlan, method_label
 from experiments.published.anomalies import Anomaly, anomalies
 from experiments.records import RecordStore
@@ -57,7 +64,8 @@ class DatasetView:
         Whether the table shows published values.
     n_tasks, n_methods : int
     headline : Headline
-    tasks : tuple of str
+    columns : tuple of str
+        Tasks, then the means over them.
     rows : tuple of RowView
         Empty where nothing was recorded.
     caption, failures, missing : tuple of str
@@ -83,7 +91,7 @@ class DatasetView:
     n_tasks: int
     n_methods: int
     headline: Headline
-    tasks: tuple[str, ...]
+    columns: tuple[str, ...]
     rows: tuple[RowView, ...]
     caption: tuple[str, ...]
     failures: tuple[str, ...]
@@ -145,6 +153,7 @@ def render_report(
         transports=transport_pictures(tables, figures),
         reading=READING,
         warning=WARNING,
+        claims_head=CLAIMS_HEAD,
         claim_rows=_claim_rows(summary),
         claims=_claims(summary),
         anomalies=_anomalies(summary),
@@ -174,9 +183,13 @@ def _dataset_view(plan: TablePlan, found: DatasetSummary, figures: Path) -> Data
         n_tasks=len(spec.tasks),
         n_methods=len(spec.rows),
         headline=headline_of(found),
-        tasks=tuple(task.label for task in spec.tasks),
+        columns=(*(task.label for task in spec.tasks), *(label for label, *_ in table.means)),
         rows=row_views(table) if recorded else (),
-        caption=tuple(wording.reading(table)),
+        caption=(
+            *wording.reading(table),
+            f"{wording.CORRECTED_TITLE}, beside the single accuracies of a cell: "
+            f"{wording.corrected_note(table)}",
+        ),
         failures=tuple(wording.failures(table)),
         missing=tuple(wording.missing(table)),
         placebo_head=wording.PLACEBO_HEAD,
@@ -220,13 +233,13 @@ def _title(found: CheckedClaim) -> str:
     return found.title if found.title != found.dataset else f"{found.dataset}, no table of ours"
 
 
-def _claim_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
+def _claim_rows(summary: Summary) -> list[tuple[str, str, str, str, str]]:
     return [
         (
             found.claim.id,
             wording.MISSING if found.claim.check is None else _title(found),
-            found.published.verdict.value,
-            our_verdict(found),
+            found.published.short,
+            *our_verdicts(found),
         )
         for found in told_once(summary.claims)
     ]
@@ -242,25 +255,12 @@ def _claims(summary: Summary) -> list[tuple[Claim, list[dict[str, str]]]]:
             whose = {"about": "paper and ours", "verdict": verdict, "numbers": claim.why_not}
             out.append((claim, [whose]))
             continue
-        entries = []
-        for found in (f for f in shown if f.claim is claim):
-            whose_paper = (
-                "paper"
-                if found.stands_in_for is None
-                else f"paper, on the real {found.stands_in_for}"
-            )
-            entries += [
-                {
-                    "about": f"{_title(found)}, {whose_paper}",
-                    "verdict": found.published.verdict.value,
-                    "numbers": found.published.numbers,
-                },
-                {
-                    "about": f"{_title(found)}, ours",
-                    "verdict": our_verdict(found),
-                    "numbers": found.ours.numbers,
-                },
-            ]
+        entries = [
+            {"about": about, "verdict": verdict, "numbers": numbers}
+            for found in shown
+            if found.claim is claim
+            for about, verdict, numbers in judgements(replace(found, title=_title(found)))
+        ]
         out.append((claim, entries))
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from experiments.tables import wording
-from experiments.tables.model import Cell, Table
+from experiments.tables.model import Cell, Summary, Table
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RowView:
     ours : bool
         Whether it stands below the line, among rows that are not in the paper.
     cells : tuple of CellView
-        One a task, then the mean.
+        One a task, then the means.
     """
 
     label: str
@@ -91,7 +91,13 @@ def row_views(table: Table) -> tuple[RowView, ...]:
                 method.label,
                 wording.NOT_IN_PAPER if aside else note,
                 aside,
-                (*cells, _mean(table, method.name, published=method.published)),
+                (
+                    *cells,
+                    *(
+                        _mean(by[method.name], n_tasks, published=method.published)
+                        for _, n_tasks, by in table.means
+                    ),
+                ),
             )
         )
     return tuple(rows)
@@ -110,23 +116,21 @@ def _cell(table: Table, cell: Cell) -> CellView:
         "" if judgement.difference is None else wording.signed(judgement.difference),
         wording.SIGNS.get(judgement.verdict, ""),
         judgement.verdict.value if known and cell.recorded else "",
-        _title(cell),
+        _title(cell, table.spec.share),
         "missing" if not cell.recorded else "done" if cell.complete else "partial",
     )
 
 
-def _title(cell: Cell) -> str:
+def _title(cell: Cell, share: float) -> str:
     if not cell.accuracies:
         return ""
     told = "Repetitions: " + "; ".join(f"{accuracy:.2f}" for accuracy in cell.accuracies)
     if cell.judgement.tolerance is not None:
         told += f". Tolerance: {wording.number(cell.judgement.tolerance)}"
-    return told
+    return f"{told}. Corrected half-widths: {wording.corrected_text(cell, share)}"
 
 
-def _mean(table: Table, method: str, *, published: bool) -> CellView:
-    n_tasks = len(table.spec.tasks)
-    summary = table.summaries[method]
+def _mean(summary: Summary, n_tasks: int, *, published: bool) -> CellView:
     known = published and summary.published.value is not None
     return CellView(
         wording.mean_text(summary.ours, n_tasks),

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 
 from experiments.published import PublishedCell
 from experiments.published.anomalies import Anomaly
+from experiments.statistics import correction_of_shared_rows, correction_of_splits
 from experiments.tables.model import Lookup, Table, TableSpec, build_table
 from experiments.tables.placebo import placebo_of
 
 COLUMNS = (
-    "dataset", "task", "method", "in_paper", "mean", "ci95", "n_done", "n_repetitions",
+    "dataset", "task", "method", "in_paper", "mean", "ci95", "ci95_nadeau_bengio",
+    "ci95_shared_rows", "n_done", "n_repetitions",
     "accuracies", "published_mean", "published_ci95", "difference", "tolerance", "verdict",
     "anomalies",
 )  # fmt: skip
@@ -39,12 +41,14 @@ def render_csv(
         (``n_done`` 0). Accuracies, means, half-widths, differences and tolerances are in percent,
         rounded to eight decimals; a field without a value is empty; accuracies of the repetitions
         that are done, and the ids of anomalies about that cell's published value, are separated by
-        semicolons. ``in_paper`` is true or false.
+        semicolons. ``in_paper`` is true or false. ``ci95_nadeau_bengio`` and ``ci95_shared_rows``
+        are the half-widths with the corrections of :mod:`experiments.statistics`.
     """
     table = build_table(spec, lookup, values=values, oddities=oddities)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
+    corrections = (correction_of_splits(spec.share), correction_of_shared_rows(spec.share))
     for method in spec.rows:
         for task in spec.tasks:
             cell = table.cells[task.name, method.name]
@@ -56,6 +60,10 @@ def render_csv(
                     "false" if method.ours else "true",
                     _number(cell.interval.mean if cell.interval else None),
                     _number(cell.interval.half_width if cell.interval else None),
+                    *(
+                        _number(cell.interval.widened(correction) if cell.interval else None)
+                        for correction in corrections
+                    ),
                     cell.n_done,
                     cell.n_repetitions,
                     ";".join(_number(accuracy) for accuracy in cell.accuracies),

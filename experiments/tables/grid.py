@@ -74,49 +74,88 @@ def grids(table: Table) -> tuple[Grid, ...]:
     """
     if table.spec.tasks_in_rows:
         return (_by_task(table),)
-    tasks = table.spec.tasks
-    n_blocks = math.ceil(len(tasks) / MOST_COLUMNS)
-    ends = [round(len(tasks) * (i + 1) / n_blocks) for i in range(n_blocks)]
-    starts = [0, *ends[:-1]]
+    blocks = _blocks(table)
+    return tuple(_by_method(table, tasks, last=tasks is blocks[-1]) for tasks in blocks)
+
+
+def corrected_grids(table: Table) -> tuple[Grid, ...]:
+    """Lay out the corrected half-widths: methods in rows, one line a method, in the same blocks.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    grids : tuple of Grid
+        None where no cell is complete.
+    """
+    spec = table.spec
+    rows = [m for m in spec.rows if any(table.cells[t.name, m.name].complete for t in spec.tasks)]
     return tuple(
-        _by_method(table, tasks[start:end], last=end == len(tasks))
-        for start, end in zip(starts, ends, strict=True)
+        Grid(
+            ("Method", "", *(task.label for task in tasks)),
+            tuple(
+                Line(
+                    (
+                        Entry(method.label),
+                        Entry(_who(table, method)),
+                        *(
+                            Entry(
+                                wording.corrected_text(
+                                    table.cells[task.name, method.name], spec.share
+                                )
+                            )
+                            for task in tasks
+                        ),
+                    )
+                )
+                for method in rows
+            ),
+        )
+        for tasks in _blocks(table)
+        if rows
     )
 
 
+def _blocks(table: Table) -> list[tuple[TaskColumn, ...]]:
+    tasks = table.spec.tasks
+    n_blocks = math.ceil(len(tasks) / MOST_COLUMNS)
+    ends = [round(len(tasks) * (i + 1) / n_blocks) for i in range(n_blocks)]
+    return [tasks[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+
 def _by_method(table: Table, tasks: tuple[TaskColumn, ...], *, last: bool) -> Grid:
-    n_tasks = len(table.spec.tasks)
+    means = table.means if last else ()
     lines: list[Line] = []
     separated = False
     for method in table.spec.rows:
         cells = [table.cells[task.name, method.name] for task in tasks]
-        summary = table.summaries[method.name]
-        # Without published values a method is one line, and nothing sets the paper's apart.
-        aside = method.ours and table.has_published
+        who = _who(table, method)
+        aside = who == wording.NOT_IN_PAPER
         ruled = not separated and (table.has_published or not lines)
         above: Literal["", "rule", "ours"] = "rule" if ruled else ""
         if aside and not separated:
             above, separated = "ours", True
         ours = [_ours(cell) for cell in cells]
-        mean = [Entry(wording.mean_text(summary.ours, n_tasks))] if last else []
-        who = wording.NOT_IN_PAPER if aside else "ours"
-        lines.append(Line((Entry(method.label), Entry(who), *ours, *mean), above))
+        own = [Entry(wording.mean_text(by[method.name].ours, n)) for _, n, by in means]
+        lines.append(Line((Entry(method.label), Entry(who), *ours, *own), above))
         if not (method.published and table.has_published):
             continue
         printed = [_printed(table, cell) for cell in cells]
-        mean = [Entry(wording.mean_text(summary.published, n_tasks))] if last else []
-        lines.append(Line((Entry(""), Entry("paper"), *printed, *mean)))
+        own = [Entry(wording.mean_text(by[method.name].published, n)) for _, n, by in means]
+        lines.append(Line((Entry(""), Entry("paper"), *printed, *own)))
         differences = [Entry(wording.difference_text(cell)) for cell in cells]
-        text = wording.mean_text(summary.difference, n_tasks, sign=True)
-        mean = [Entry(text)] if last else []
-        lines.append(Line((Entry(""), Entry("difference"), *differences, *mean)))
-    head = ("Method", "", *(task.label for task in tasks), *(["mean"] if last else []))
+        own = [
+            Entry(wording.mean_text(by[method.name].difference, n, sign=True)) for _, n, by in means
+        ]
+        lines.append(Line((Entry(""), Entry("difference"), *differences, *own)))
+    head = ("Method", "", *(task.label for task in tasks), *(label for label, *_ in means))
     return Grid(head, tuple(lines))
 
 
 def _by_task(table: Table) -> Grid:
     methods = table.spec.rows
-    n_tasks = len(table.spec.tasks)
     lines: list[Line] = []
     for task in table.spec.tasks:
         cells = [table.cells[task.name, method.name] for method in methods]
@@ -127,14 +166,15 @@ def _by_task(table: Table) -> Grid:
             [Entry(wording.difference_text(cell)) for cell in cells],
             published=table.has_published,
         )
-    summaries = [table.summaries[method.name] for method in methods]
-    lines += _three(
-        "mean",
-        [Entry(wording.mean_text(s.ours, n_tasks)) for s in summaries],
-        [Entry(wording.mean_text(s.published, n_tasks)) for s in summaries],
-        [Entry(wording.mean_text(s.difference, n_tasks, sign=True)) for s in summaries],
-        published=table.has_published,
-    )
+    for label, n_tasks, by in table.means:
+        summaries = [by[method.name] for method in methods]
+        lines += _three(
+            label,
+            [Entry(wording.mean_text(s.ours, n_tasks)) for s in summaries],
+            [Entry(wording.mean_text(s.published, n_tasks)) for s in summaries],
+            [Entry(wording.mean_text(s.difference, n_tasks, sign=True)) for s in summaries],
+            published=table.has_published,
+        )
     return Grid(("Task", "", *(_column(table, method) for method in methods)), tuple(lines))
 
 
@@ -154,8 +194,13 @@ def _three(
 
 
 def _column(table: Table, method: MethodRow) -> str:
-    aside = method.ours and table.has_published
-    return f"{method.label} ({wording.NOT_IN_PAPER})" if aside else method.label
+    who = _who(table, method)
+    return f"{method.label} ({who})" if who == wording.NOT_IN_PAPER else method.label
+
+
+def _who(table: Table, method: MethodRow) -> str:
+    """Whose row it is; without published values nothing sets the paper's methods apart."""
+    return wording.NOT_IN_PAPER if method.ours and table.has_published else "ours"
 
 
 def _ours(cell: Cell) -> Entry:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from experiments.published import PublishedCell
 from experiments.published.anomalies import Anomaly
 from experiments.tables import wording
-from experiments.tables.grid import N_TEXT, Entry, Grid, grids
+from experiments.tables.grid import N_TEXT, Entry, Grid, corrected_grids, grids
 from experiments.tables.model import Lookup, Table, TableSpec, build_table
 from experiments.tables.placebo import placebo_of
 from experiments.verdicts import Verdict
@@ -46,6 +46,10 @@ def render_markdown(
     ):
         if items:
             parts += [f"**{title}**", _items(items)]
+    corrected = corrected_grids(table)
+    if corrected:
+        parts += [f"**{wording.CORRECTED_TITLE}**", *map(_grid, corrected)]
+        parts.append(_items([wording.corrected_note(table)]))
     if table.has_published:
         parts += [
             "**Distance from the published values, suspect ones included**",

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from experiments.published import STAND_INS, PublishedCell, has_published, published
 from experiments.published.anomalies import Anomaly, anomalies
 from experiments.records import Outcome, Record
-from experiments.statistics import Interval, mean_and_interval, overlap
+from experiments.statistics import Interval, mean_and_interval, over_tasks, overlap
 from experiments.verdicts import Judgement, Verdict, judge
 
 Lookup = Callable[[str, str], Record | None]
 """From a task's and a method's name to the record of that cell; None where there is none."""
 
 REPETITIONS = 5
+SHARE = 0.9
+"""Of the training rows that each repetition draws."""
 REFERENCES = ("source_only", "target_only")
 
 
@@ -81,6 +83,14 @@ class TableSpec:
         Whether tasks stand in rows and methods in columns, as the paper prints them.
     glossary : str
         What the names of methods and tasks mean, plain text; empty tells nothing.
+    aside : tuple of str
+        Tasks that a second mean leaves out; empty for no second mean.
+    aside_why : str
+        Why, for the caption.
+    share : float
+        Of the training rows that each repetition draws, for the corrected intervals.
+    test_shares : mapping of (task, method) to float
+        Measured variance over the test rows as a share of the binomial one; 1 for all others.
 
     Raises
     ------
@@ -100,6 +110,10 @@ class TableSpec:
     part: str | None = None
     tasks_in_rows: bool = False
     glossary: str = ""
+    aside: tuple[str, ...] = ()
+    aside_why: str = ""
+    share: float = SHARE
+    test_shares: Mapping[tuple[str, str], float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.dataset in STAND_INS and "simulated" not in self.title.lower():
@@ -121,6 +135,21 @@ class TableSpec:
     def rows(self) -> tuple[MethodRow, ...]:
         """Methods in the order of the rows: the paper's, then those that are ours."""
         return tuple(sorted(self.methods, key=lambda method: method.ours))
+
+    @property
+    def kept(self) -> tuple[TaskColumn, ...]:
+        """Tasks of the second mean; none without one."""
+        kept = tuple(task for task in self.tasks if task.name not in self.aside)
+        return kept if len(kept) < len(self.tasks) else ()
+
+    @property
+    def kept_label(self) -> str:
+        """How the second mean is called, such as '10° to 80°' or 'mean without B-D'."""
+        place = [task in self.kept for task in self.tasks]
+        if len(self.kept) > 1 and place == sorted(place, reverse=True):
+            return f"mean, {self.kept[0].label} to {self.kept[-1].label}"
+        out = [task.label for task in self.tasks if task not in self.kept]
+        return f"mean without {', '.join(out)}"
 
 
 @dataclass(frozen=True)
@@ -178,11 +207,15 @@ class Mean(NamedTuple):
         How many have.
     incomplete : bool
         Whether one of them lacks repetitions.
+    half_width : float or None
+        Of Student's interval over the repetitions' means over the tasks; None where a cell lacks
+        repetitions, and of published means.
     """
 
     value: float | None
     n_tasks: int
     incomplete: bool = False
+    half_width: float | None = None
 
 
 @dataclass(frozen=True)
@@ -214,6 +247,8 @@ class Table:
     spec : TableSpec
     cells : mapping of (task, method) to Cell
     summaries : mapping of method to Summary
+    kept : mapping of method to Summary
+        The same without the tasks that stand aside; empty if none does.
     anomalies : tuple of Anomaly
         Those that concern a published value shown.
     stands_in_for : str or None
@@ -223,6 +258,7 @@ class Table:
     spec: TableSpec
     cells: Mapping[tuple[str, str], Cell]
     summaries: Mapping[str, Summary]
+    kept: Mapping[str, Summary]
     anomalies: tuple[Anomaly, ...]
     stands_in_for: str | None
 
@@ -236,6 +272,13 @@ class Table:
     def has_published(self) -> bool:
         """Whether any published value is shown."""
         return any(cell.published is not None for cell in self.cells.values())
+
+    @property
+    def means(self) -> tuple[tuple[str, int, Mapping[str, Summary]], ...]:
+        """Label of each mean over tasks, how many they are, and each method's."""
+        spec = self.spec
+        every = (("mean", len(spec.tasks), self.summaries),)
+        return (*every, (spec.kept_label, len(spec.kept), self.kept)) if spec.kept else every
 
 
 def build_table(
@@ -278,6 +321,7 @@ def build_table(
         for method in spec.rows:
             cells[task.name, method.name] = _cell(
                 spec,
+                spec.test_shares.get((task.name, method.name), 1.0),
                 records[method.name],
                 values.get((task.name, method.name)) if method.published else None,
                 tuple(
@@ -289,13 +333,15 @@ def build_table(
                 comparable,
             )
     shown = [key for key, cell in cells.items() if cell.published is not None]
+    summaries, kept = (
+        {m.name: _summary([cells[task.name, m.name] for task in tasks]) for m in spec.rows if tasks}
+        for tasks in (spec.tasks, spec.kept)
+    )
     return Table(
         spec,
         cells,
-        {
-            method.name: _summary([cells[task.name, method.name] for task in spec.tasks])
-            for method in spec.rows
-        },
+        summaries,
+        kept,
         tuple(o for o in oddities if any(o.concerns(spec.dataset, *key) for key in shown)),
         STAND_INS.get(spec.dataset),
     )
@@ -342,6 +388,7 @@ def _bold(spec: TableSpec, records: Mapping[str, Record | None]) -> set[str]:
 
 def _cell(
     spec: TableSpec,
+    test_share: float,
     record: Record | None,
     value: PublishedCell | None,
     concerned: tuple[Anomaly, ...],
@@ -359,6 +406,7 @@ def _cell(
         comparable=comparable,
         suspect=any(anomaly.suspect for anomaly in concerned),
         test_rows=spec.test_rows,
+        test_share=test_share,
     )
     return Cell(
         record is not None,
@@ -378,11 +426,15 @@ def _summary(cells: list[Cell]) -> Summary:
     both = [cell for cell in ours if cell.judgement.difference is not None]
     differences = [c.judgement.difference for c in both if c.judgement.difference is not None]
     incomplete = any(not cell.complete for cell in both)
+    own = _mean(
+        [cell.interval.mean for cell in ours if cell.interval is not None],
+        any(not cell.complete for cell in ours),
+    )
+    if len(ours) == len(cells) and not own.incomplete and len({cell.n_done for cell in ours}) == 1:
+        half_width = over_tasks([cell.accuracies for cell in ours]).half_width
+        own = own._replace(half_width=half_width)
     return Summary(
-        _mean(
-            [cell.interval.mean for cell in ours if cell.interval is not None],
-            any(not cell.complete for cell in ours),
-        ),
+        own,
         _mean([cell.published.mean for cell in cells if cell.published is not None]),
         _mean(differences, incomplete),
         _mean([abs(difference) for difference in differences], incomplete),

@@ -165,11 +165,16 @@ def _judged(cell: Cell) -> bool:
 
 
 def _count(table: Table, row: str, column: str, tasks: list[str]) -> Count:
-    pairs = [(table.cells[task, row].interval, table.cells[task, column]) for task in tasks]
+    spec = table.spec
     verdicts = [
-        judge(ours, (theirs.mean, theirs.ci95), test_rows=table.spec.test_rows).verdict
-        for ours, cell in pairs
-        if (theirs := cell.published) is not None
+        judge(
+            table.cells[task, row].interval,
+            (theirs.mean, theirs.ci95),
+            test_rows=spec.test_rows,
+            test_share=spec.test_shares.get((task, column), 1.0),
+        ).verdict
+        for task in tasks
+        if (theirs := table.cells[task, column].published) is not None
     ]
     reproduced = verdicts.count(Verdict.REPRODUCED)
     return Count(reproduced, reproduced + verdicts.count(Verdict.UNDECIDED))

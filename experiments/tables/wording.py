@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from experiments.published.anomalies import Anomaly
+from experiments.statistics import correction_of_shared_rows, correction_of_splits
 from experiments.tables.model import Cell, Mean, Table
 from experiments.tables.placebo import HALF, MARGIN, Placebo, PlaceboColumn, Telling, placebo_of
 from experiments.verdicts import WIDEST, Verdict
@@ -73,10 +75,12 @@ def difference_text(cell: Cell) -> str:
 
 
 def mean_text(mean: Mean, n_tasks: int, *, sign: bool = False) -> str:
-    """A mean over tasks, and over how many of them where it is not all."""
+    """A mean over tasks, its interval, and over how many of them where it is not all."""
     if mean.value is None:
         return MISSING
     text = signed(mean.value) if sign else number(mean.value)
+    if mean.half_width is not None:
+        text += f" ± {number(mean.half_width)}"
     if mean.incomplete:
         text += "†"
     if mean.n_tasks < n_tasks:
@@ -105,10 +109,13 @@ def caption(table: Table) -> list[str]:
         "moves with the subsample and the seed, not how it would move on new data.",
         "Bold: the interval overlaps, or touches, that of the method with the best mean on the "
         f"task{aside} among the methods with all repetitions done.",
-        f"mean: over the tasks, without an interval; (k/m tasks) where some have no value{both}. "
+        "mean: over the tasks; of ours ± half-width of the same interval over the repetitions' "
+        f"means over the tasks; (k/m tasks) where some have no value{both}. "
         f"{MISSING}: no record, the cell is missing. (k/n): only k of n repetitions are done; "
         "†: a mean that rests on such cells.",
     ]
+    if spec.kept:
+        lines.append(f"{spec.kept_label}: {spec.aside_why}")
     if table.has_published:
         lines.append(
             f"Three lines a {'task' if spec.tasks_in_rows else 'method'}: ours, the paper's "
@@ -116,10 +123,11 @@ def caption(table: Table) -> list[str]:
         )
         if table.stands_in_for is None:
             lines.append(
-                "= reproduced: |difference| ≤ tolerance = √(h² + h'² + 1.96²·2p(1−p)/m), with the "
+                "= reproduced: |difference| ≤ tolerance = √(h² + h'² + 1.96²·2rp(1−p)/m), with the "
                 "half-widths h of ours and h' of the paper's and, for the test rows on either "
                 f"side, m = {spec.test_rows} and p the mean of both accuracies, taken as "
-                f"(mp+2)/(m+4). ↑ better, ↓ worse: beyond it. ~ undecided: within it, but it is "
+                f"(mp+2)/(m+4); {_share_words(table)}. "
+                f"↑ better, ↓ worse: beyond it. ~ undecided: within it, but it is "
                 f"above {WIDEST:g} points. ? the published value is suspect, for the reason that "
                 "its letter names. Other draws of training rows are not allowed for: a faithful "
                 "reproduction can come out as better or worse. And where methods lie closer "
@@ -135,6 +143,47 @@ def caption(table: Table) -> list[str]:
         lines.append(f"Rows below the line are {NOT_IN_PAPER}; they compete for bold all the same.")
     lines.extend(spec.notes)
     return lines
+
+
+def _share_words(table: Table) -> str:
+    """What r in the tolerance is."""
+    if not table.spec.test_shares:
+        return "r = 1, as for independent rows"
+    return (
+        "r, the measured variance over test rows divided by that of independent ones, is of each "
+        "method and task (results/draws/test_rows.csv)"
+    )
+
+
+CORRECTED_TITLE = "Corrected half-widths of the 95 % interval, ours"
+
+
+def corrected_note(table: Table) -> str:
+    """What the corrected half-widths are; one item, plain text."""
+    spec = table.spec
+    n = spec.repetitions
+    first = math.sqrt(1 + n * correction_of_splits(spec.share))
+    second = math.sqrt(1 + n * correction_of_shared_rows(spec.share))
+    return (
+        "a / b, both t(0.975, n−1)·s·√(1/n + c), the form of Nadeau and Bengio (2003). a: c = "
+        f"n₂/n₁ = rows left out of a subsample / rows kept, as they print it ({first:.2f} times "
+        "the interval above). It is meant for splits that are tested on what they leave out; here "
+        f"the test rows are fixed. b: c = ρ/(1−ρ) with ρ = {spec.share:g}, the share of its rows "
+        f"that a subsample has in common with another ({second:.2f} times). b is right for what "
+        "depends on the training rows as a mean does, and too wide where a method's seed decides. "
+        "Neither holds another draw of the test rows. Measured coverage: docs/statistics.md."
+    )
+
+
+def corrected_text(cell: Cell, share: float) -> str:
+    """Both corrected half-widths; a dash for a cell that is not complete."""
+    if cell.interval is None or not cell.complete:
+        return MISSING
+    corrections = (correction_of_splits(share), correction_of_shared_rows(share))
+    widths = [cell.interval.widened(correction) for correction in corrections]
+    return " / ".join(
+        MISSING if width is None else number(width) if width <= 100 else "> 100" for width in widths
+    )
 
 
 def placebo_sentences(table: Table, placebo: Placebo | None) -> list[str]:

@@ -80,7 +80,7 @@ def test_low_data_tells_its_numbers_and_who_is_narrower() -> None:
     # 1.242 s, s of one point times (-1, -0.5, 0, 0.5, 1)
     assert found.ours.numbers == (
         "with 200 or 400 rows a domain KRDA is best or tied at 2 of 2 sizes (mean 90.0, the best "
-        f"other {', '.join(label for label in labels())} with 60.0); its interval is ± 1.0, "
+        f"other {' / '.join(label for label in labels())} with 60.0); its interval is ± 1.0, "
         "narrower: OT ± 0.0 around 60.0"
     )
     assert found.title == CURVE.title

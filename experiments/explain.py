@@ -25,6 +25,7 @@ from experiments.threads import limit_threads, set_thread_variables
 
 set_thread_variables()
 
+from experiments.agreement import agreement, environment_difference
 from experiments.cells import Cell, CellState, cell_state, run_cell
 from experiments.configuration import cell_from_config, compose_config, config_names
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
@@ -72,10 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     limit_threads()
     print("\nRunning it again ...", flush=True)
-    differences = compare(found.record, run_cell(cell))
+    fresh = run_cell(cell)
+    differences = compare(found.record, fresh)
     print(
         "\n".join(differences) or "Identical: data, code, seeds and accuracies to the last digit."
     )
+    other = environment_difference(found.record.environment, fresh.environment)
+    if other:
+        print(f"The environments differ (stored / now): {other}.")
     return 1 if differences else 0
 
 
@@ -162,6 +167,8 @@ def explain(record: Record, found: CellState, path: Path) -> list[str]:
 def compare(stored: Record, fresh: Record) -> list[str]:
     """Say how a record differs from a fresh run of its cell; times and machines are left out.
 
+    Of the mean it is said whether it differs beyond its interval or in digits only.
+
     Parameters
     ----------
     stored, fresh : Record
@@ -178,11 +185,8 @@ def compare(stored: Record, fresh: Record) -> list[str]:
                 f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
             )
     before, now = (r.environment.get("libraries", {}) for r in (stored, fresh))
-    differences += [
-        f"{library} differs: stored {before.get(library)}, now {now.get(library)}"
-        for library in sorted({*before, *now})
-        if before.get(library) != now.get(library)
-    ]
+    if before != now:
+        differences.append("the versions of libraries differ")
     if len(stored.outcomes) != len(fresh.outcomes):
         differences.append(
             f"repetitions differ: stored {len(stored.outcomes)}, now {len(fresh.outcomes)}"
@@ -194,6 +198,13 @@ def compare(stored: Record, fresh: Record) -> list[str]:
         for name in ("seed", "status", "accuracy")
         if getattr(old, name) != getattr(new, name)
     ]
+    found = agreement(stored, fresh)
+    if found is not None and not found.identical:
+        where = "beyond" if found.beyond else "within"
+        numbers.append(
+            f"The mean differs by {found.points:+.2f} points, {where} its interval of "
+            f"± {found.half_width:.2f} points."
+        )
     if differences and not numbers:
         numbers = ["Seeds and accuracies of the repetitions are identical nevertheless."]
     return differences + numbers

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from experiments.agreement import agreement, common_differences
 from experiments.cells import Cell
 from experiments.curves import CurvePlan
 from experiments.plan import METHOD_LABELS, TablePlan, method_label
@@ -282,7 +283,9 @@ def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory:
 def compare_with_committed(
     console: Console, plans: Sequence[TablePlan], store: RecordStore, committed: RecordStore
 ) -> None:
-    """Tell how a run's accuracies agree with those that the repository holds.
+    """Report how a run's accuracies agree with those that the repository holds, and why not.
+
+    Means that differ beyond their interval are counted apart from those that differ in digits only.
 
     Parameters
     ----------
@@ -295,24 +298,32 @@ def compare_with_committed(
     """
     if store.root.resolve() == committed.root.resolve():
         return
-    same, different, largest = 0, [], 0.0
+    pairs: dict[str, tuple[Record, Record]] = {}
     for plan in plans:
         for cell in plan.cells.values():
-            ours, theirs = stored(cell, store), stored(cell, committed)
-            if ours is None or theirs is None:
-                continue
-            if ours.accuracies == theirs.accuracies:
-                same += 1
-                continue
-            different.append(cell.label)
-            if ours.complete and theirs.complete:
-                pairs = zip(ours.accuracies, theirs.accuracies, strict=True)
-                largest = max(largest, *(abs(a - b) for a, b in pairs))
-    if same or different:
+            theirs, ours = stored(cell, committed), stored(cell, store)
+            if ours is not None and theirs is not None:
+                pairs[cell.label] = theirs, ours
+    found = {label: agreement(*pair) for label, pair in pairs.items()}
+    comparable = {label: a for label, a in found.items() if a is not None}
+    different = {label: a for label, a in comparable.items() if not a.identical}
+    beyond = {label: a for label, a in different.items() if a.beyond}
+    if not found:
+        return
+    console.print(
+        f"Beside the committed results: {len(comparable) - len(different)} cells identical to the "
+        f"last digit, {len(different) - len(beyond)} with another mean within its interval, "
+        f"{len(beyond)} with a mean beyond its interval"
+    )
+    if len(comparable) < len(found):
+        console.print(f"  not compared, as repetitions are missing: {len(found) - len(comparable)}")
+    if different:
+        largest = max(a.largest for a in different.values())
+        console.print(f"  single accuracies differ by up to {largest:.1f} points")
+    for label, a in beyond.items():
         console.print(
-            f"Beside the committed results: {same} cells identical to the last digit, "
-            f"{len(different)} different"
-            + (f" (single accuracies by up to {100 * largest:.1f} points)" if different else "")
+            f"  beyond: {label}: {a.points:+.2f} points, interval of ± {a.half_width:.2f}",
+            markup=False,
         )
-    for label in different:
-        console.print(f"  {label}")
+    for line in common_differences(pairs.values()):
+        console.print(f"  environments differ (committed / here): {line}", markup=False)

@@ -67,8 +67,8 @@ def set_thread_variables(*, kernels: bool = True) -> None:
 def limit_threads(*, kernels: bool = True) -> None:
     """Limit the numerical libraries of this process, and of those it starts, to one thread each.
 
-    Their kernels are pinned, too, unless ``kernels`` is False. The variables are read when a library
-    is loaded, so call this before importing any; torch's threads are limited in any case.
+    Their kernels are pinned, too, unless ``kernels`` is False. The variables are read when a
+    library is loaded, so call this before importing any; torch's threads are limited in any case.
     """
     set_thread_variables(kernels=kernels)
     import torch

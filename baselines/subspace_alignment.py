@@ -99,4 +99,4 @@ class SubspaceAlignment(AlignedClassifier):
         -------
         aligned : ndarray of shape (n, n_components_)
         """
-        return self._map_source(self._validate_target(Xs))
+        return self._map_source(self._validate_source(Xs))

@@ -58,7 +58,7 @@ class DomainStandardization(AlignedClassifier):
         -------
         standardised : ndarray of shape (n, n_features)
         """
-        return self._map_source(self._validate_target(Xs))
+        return self._map_source(self._validate_source(Xs))
 
 
 class QuantileMapping(AlignedClassifier):
@@ -119,7 +119,7 @@ class QuantileMapping(AlignedClassifier):
         -------
         mapped : ndarray of shape (n, n_features)
         """
-        return self._map_source(self._validate_target(Xs))
+        return self._map_source(self._validate_source(Xs))
 
 
 def _interpolate(x: FloatArray, values: FloatArray, images: FloatArray) -> FloatArray:

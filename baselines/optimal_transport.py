@@ -241,7 +241,7 @@ class OptimalTransport(AlignedClassifier):
         FloatingPointError
             A row too far from the training rows for the extension of the plan to reach it.
         """
-        return self._map_source(self._validate_target(Xs))
+        return self._map_source(self._validate_source(Xs))
 
 
 class AffineMap(NamedTuple):

@@ -131,7 +131,7 @@ class SubspaceAlignment(AlignedClassifier):
         -------
         aligned : ndarray of shape (n, n_components_)
         """
-        return self._map_source(self._validate_target(Xs))
+        return self._map_source(self._validate_source(Xs))
 
 
 def _directions(X: FloatArray) -> int:

@@ -194,7 +194,7 @@ class TransferComponentAnalysis(AlignedClassifier):
         -------
         projected : ndarray of shape (n, n_components_)
         """
-        return self._map_target(self._validate_target(Xs))
+        return self._map_target(self._validate_source(Xs))
 
 
 def _check_memory(n: int, *, dense: bool) -> None:

@@ -13,23 +13,30 @@ No signature here has room for target labels; that is the label firewall of the 
 from __future__ import annotations
 
 import numbers
+import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, Self
+from types import FrameType
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from krda.inputs import all_strings, check_labels, check_rows, column_labels, same_labels
+from krda.inputs import check_labels, check_rows, column_labels, column_positions
+from krda.notices import warn_user
 
 FloatArray = NDArray[np.float64]
+
+# A column's mean in its standard deviations above which a classifier's user is warned.
+_FAR_OFFSET = 1e4
 
 
 class AlignedSource(NamedTuple):
@@ -84,6 +91,7 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
     # With scikit-learn's metadata routing a pipeline hands the target rows on, and transforms them
     # where it is told to: ``Pipeline(steps, transform_input=["Xt"])``.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"Xs": UNUSED, "ys": UNUSED, "Xt": True}
+    __metadata_request__fit_transform = __metadata_request__fit
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -114,8 +122,37 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
             The method failed numerically; the message says where.
         """
         with fresh_fit(self):
+            self._refuse_wrong_callers()
             self._fit(*self._validate_domains(Xs, ys, Xt))
         return self
+
+    def fit_transform(self, Xs: ArrayLike, ys: Any = None, Xt: Any = None) -> NoReturn:
+        """Raise TypeError: what scikit-learn does with a transformer, these methods cannot do.
+
+        A pipeline transforms all rows alike, those to be predicted too. The methods here map
+        source rows, and target rows in another way or not at all.
+        """
+        raise TypeError(_no_transformer(self))
+
+    def _refuse_wrong_callers(self) -> None:
+        """Raise where scikit-learn fits this method in a way that makes its predictions wrong."""
+        step, frame = self, sys._getframe(1)
+        while frame.f_back is not None:
+            frame = frame.f_back
+            if frame.f_code.co_name == "_fit_one" and _is_of_sklearn(frame):
+                raise TypeError(_no_transformer(self))
+            outer = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+            if not isinstance(outer, Pipeline) or outer.steps[-1][1] is not step:
+                continue
+            step = outer
+            before = [name for name, s in outer.steps[:-1] if s not in (None, "passthrough")]
+            if before and "Xt" not in (outer.transform_input or ()):
+                raise ValueError(
+                    f"The pipeline transforms Xs by its steps {', '.join(before)}, but not Xt. "
+                    "Both must be transformed alike: transform both tables before, or call "
+                    "sklearn.set_config(enable_metadata_routing=True) and make the pipeline with "
+                    "transform_input=['Xt']."
+                )
 
     @abstractmethod
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
@@ -156,7 +193,7 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         ------
         ValueError
             Not numeric, dates, masked, NaN or infinite values, fewer than two rows in a domain,
-            columns that differ between the domains (number, names or order) or share a name,
+            columns that differ between the domains (number or names) or share a name,
             labels that are missing, not of classification type, of another length than ``Xs``, or
             of fewer than two classes.
         TypeError
@@ -183,6 +220,41 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         check_is_fitted(self)
         return check_same_columns(self, X, name="X", fitted="Xs", min_rows=1)
 
+    def _validate_source(self, Xs: ArrayLike) -> FloatArray:
+        """Check source rows to be transformed; to be called by ``transform`` itself.
+
+        Parameters
+        ----------
+        Xs : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        Xs : ndarray of shape (n, n_features), float64
+
+        Raises
+        ------
+        TypeError
+            It is scikit-learn that calls ``transform``, and that with target rows, too.
+        """
+        check_is_fitted(self)
+        if _is_of_sklearn(sys._getframe(2)):
+            raise TypeError(_no_transformer(self))
+        return check_same_columns(self, Xs, name="Xs", fitted="Xs of the fit", min_rows=1)
+
+
+def _is_of_sklearn(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("sklearn.")
+
+
+def _no_transformer(method: BaseEstimator) -> str:
+    name = type(method).__name__
+    return (
+        f"{name} is a classifier and no transformer of scikit-learn, so it can only be the last "
+        f"step of a pipeline: its transform is for source rows, and a pipeline would call it with "
+        f"the target rows to predict, too. Give the classifier that should follow to {name} itself "
+        "(classifier=...). For transformed source rows call fit(Xs, ys, Xt), then transform(Xs)."
+    )
+
 
 def remember_columns(estimator: BaseEstimator, X: ArrayLike) -> None:
     """Set the attributes that say which columns an estimator is fitted to.
@@ -196,8 +268,8 @@ def remember_columns(estimator: BaseEstimator, X: ArrayLike) -> None:
     """
     validate_data(estimator, X, reset=True, skip_check_array=True)
     columns = column_labels(X)
-    if columns is not None and not hasattr(estimator, "feature_names_in_"):
-        # Kept apart: scikit-learn compares names that are strings and no others.
+    if columns is not None:
+        # Kept apart: scikit-learn has only names that are strings.
         estimator._columns_ = columns
 
 
@@ -218,29 +290,25 @@ def check_same_columns(
     Returns
     -------
     rows : ndarray of shape (n, n_features), float64
+        Columns of data frames in the order of the fit, whatever theirs.
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`krda.inputs.check_rows`, or columns that differ in number, names or order.
+        As :func:`krda.inputs.check_rows`, or columns that differ in number or names.
     """
     rows = check_rows(X, name, min_rows)
     if rows.shape[1] != estimator.n_features_in_:
         raise ValueError(
             f"{name} has {rows.shape[1]} columns, but {fitted} has {estimator.n_features_in_}. "
-            "Both must have the same features in the same order."
+            "Both must have the same features."
         )
-    validate_data(estimator, X, reset=False, skip_check_array=True)
     ours, theirs = getattr(estimator, "_columns_", None), column_labels(X)
-    # Labels that are all strings in one table alone are scikit-learn's to warn of.
-    if ours is None or theirs is None or all_strings(theirs):
-        return rows
-    if not same_labels(ours, theirs):
-        raise ValueError(
-            f"{name} has the columns {theirs}, but {fitted} has {ours}. Both must have the same "
-            "features in the same order: select or rename the columns, or pass arrays to go by "
-            "position."
-        )
+    positions = column_positions(theirs, ours, name=name, fitted=fitted)
+    if positions is not None:
+        return np.take(rows, positions, axis=1)
+    # Names in one table alone are scikit-learn's to warn of.
+    validate_data(estimator, X, reset=False, skip_check_array=True)
     return rows
 
 
@@ -250,14 +318,18 @@ def new_classifier(given: Any) -> Any:
     Raises
     ------
     ValueError
-        A regressor.
+        An estimator that is no classifier, such as a regressor or a detector of outliers.
     """
     classifier = SVC() if given is None else clone(given)
-    # What only looks like an estimator of scikit-learn has no tags to tell what it is.
-    if hasattr(classifier, "__sklearn_tags__") and is_regressor(classifier):
+    # What only looks like an estimator of scikit-learn has no tags that say what it is.
+    if hasattr(classifier, "__sklearn_tags__"):
+        fits = is_classifier(classifier)
+    else:
+        fits = hasattr(classifier, "fit") and hasattr(classifier, "predict")
+    if not fits:
         raise ValueError(
-            f"classifier must be a classifier, got the regressor {type(classifier).__name__}: "
-            "it would predict numbers that are no labels."
+            f"classifier must be a classifier, got {given!r}: it would not predict labels. Give "
+            "one such as sklearn.svm.SVC(), or a pipeline or search whose last step is one."
         )
     return classifier
 
@@ -316,10 +388,24 @@ class AlignedClassifier(DomainAdaptationClassifier):
     def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
         """Train the final classifier on aligned source rows and set ``classifier_``."""
         require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
+        self._warn_of_offsets(aligned.X)
         if aligned.sample_weight is None:
             self.classifier_ = classifier.fit(aligned.X, ys)
         else:
             self.classifier_ = classifier.fit(aligned.X, ys, sample_weight=aligned.sample_weight)
+
+    def _warn_of_offsets(self, X: FloatArray) -> None:
+        """Warn of columns whose digits are mostly an offset, for the classifier's sake."""
+        with np.errstate(all="ignore"):
+            offset, deviation = np.abs(X.mean(axis=0)), X.std(axis=0)
+            columns = np.flatnonzero((deviation > 0) & (offset > _FAR_OFFSET * deviation))
+        if len(columns):
+            warn_user(
+                f"Columns {columns.tolist()} of the rows that the classifier is trained on have a "
+                f"mean of more than {_FAR_OFFSET:g} standard deviations. Many classifiers lose "
+                "accuracy there: distances lose digits, and SVC's gamma='scale' counts offsets as "
+                "variance. Subtract the same constant from these columns in both domains."
+            )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows.

@@ -16,8 +16,8 @@ def denormals_as_zero() -> Iterator[None]:
     far from a row, and Adam's running mean of the gradient of a unit that relu has switched off,
     which shrinks by 0.9 a step. Nothing that small moves a weight.
     """
-    smallest = torch.full(
-        (), torch.finfo(torch.float32).smallest_normal, dtype=torch.float32, device="cpu"
+    smallest = torch.tensor(
+        torch.finfo(torch.float32).smallest_normal, dtype=torch.float32, device="cpu"
     )
     already = (smallest * 0.5).item() == 0.0
     # False where the processor has no such mode.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_array
+
+from krda.inputs import check_rows, column_labels, column_positions
 
 FloatArray = NDArray[np.float64]
 
@@ -46,7 +47,8 @@ def column_distances(X: ArrayLike, Y: ArrayLike) -> ColumnDistances:
     X : array-like of shape (n, d)
         Such as the source, before or after the transport.
     Y : array-like of shape (m, d)
-        Such as the target.
+        Such as the target. Columns of data frames are matched by name; results are in the order
+        of ``X``'s.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def column_distances(X: ArrayLike, Y: ArrayLike) -> ColumnDistances:
     Raises
     ------
     ValueError
-        Columns that do not agree in number; NaN or infinity.
+        Columns that do not agree in number or names; NaN or infinity.
     """
     first, second = _check_pair(X, Y)
     scale = unit_scale(second)
@@ -79,14 +81,16 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
     ----------
     X : array-like of shape (n, d)
     Y : array-like of shape (m, d)
-        At least two rows each.
+        At least two rows each. Columns of data frames are matched by name.
     unit : array-like of shape (d,) or scalar, or None
-        What columns are measured in; None takes the standard deviations of ``Y``'s.
+        What columns are measured in, in the order of ``X``'s columns; None takes the standard
+        deviations of ``Y``'s.
 
     Returns
     -------
     distance : float
-        Without bias, therefore now and then a little below zero. Time O((n + m)^2 d), memory
+        Zero on average if the two distributions are equal, so that about half of such samples
+        give a negative number: read one as no difference found. Time O((n + m)^2 d), memory
         O(n + m).
 
     References
@@ -114,10 +118,10 @@ def unit_scale(Y: FloatArray) -> FloatArray:
 
 
 def _check_pair(X: ArrayLike, Y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    first = check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=2)
-    second = check_array(Y, dtype=np.float64, input_name="Y", ensure_min_samples=2)
+    first, second = check_rows(X, "X", 2), check_rows(Y, "Y", 2)
     if first.shape[1] != second.shape[1]:
         raise ValueError(
             f"X and Y must have the same columns, got {first.shape[1]} and {second.shape[1]}."
         )
-    return first, second
+    positions = column_positions(column_labels(Y), column_labels(X), name="Y", fitted="X")
+    return first, second if positions is None else np.take(second, positions, axis=1)

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from krda import transport
@@ -24,7 +23,7 @@ from krda.adaptation import (
 from krda.extrapolation import column_ranges, describe_far_rows
 from krda.mixture import QuantileMethod
 from krda.notices import warn_user
-from krda.parameters import find_device, require_integer, require_number
+from krda.parameters import find_device, require_integer, require_number, require_truth
 from krda.preprocessing import (
     ColumnMap,
     Scaling,
@@ -120,7 +119,7 @@ def _in_order(X: FloatArray, order: NDArray[np.intp]) -> FloatArray:
     return X if np.array_equal(order, np.arange(X.shape[1])) else X[:, order]
 
 
-class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
+class KRDA(AlignedClassifier):
     r"""Knothe-Rosenblatt Domain Adaptation.
 
     One RNADE is fitted to both domains, with shared hidden parameters and heads of their own.
@@ -352,7 +351,8 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         rows: list[torch.Tensor] = []
         given: list[torch.Tensor] = []
         for domain, columns, X in zip(_DOMAINS, maps, (Xs, Xt), strict=True):
-            mapped = torch.empty(len(X), len(self.column_order_), dtype=torch.float32)
+            shape = len(X), len(self.column_order_)
+            mapped = torch.empty(shape, dtype=torch.float32, device="cpu")
             centres = torch.empty_like(mapped) if columns.has_atoms else mapped
             for block, Z in columns.forward_blocks(X, self.column_order_, seed, _block_rows()):
                 mapped[block] = torch.from_numpy(Z)
@@ -439,6 +439,7 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         """Refuse parameters that cannot work before any long work starts."""
         require_integer("n_components", self.n_components, 1)
         require_integer("hidden_size", self.hidden_size, 1)
+        require_truth("spread_atoms", self.spread_atoms)
         require_number("sigma_floor", self.sigma_floor, positive=False)
         require_number("eps", self.eps, positive=True)
         if not 0.5 < 1.0 - self.eps < 1.0:
@@ -486,19 +487,19 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         require_finite(result, "KRDA: the carried source")
         return result
 
-    def transform(self, Xs: ArrayLike, /) -> FloatArray:
+    def transform(self, Xs: ArrayLike) -> FloatArray:
         """Carry source rows, those of the training or new ones, to the target domain.
 
         Parameters
         ----------
         Xs : array-like of shape (n, d)
-            By position. A row is carried alike whatever rows stand beside it; but for rows that
+            A row is carried alike whatever rows stand beside it; but for rows that
             equal each other in all columns, whose atoms are spread in the order they come.
 
         Returns
         -------
         T : ndarray of shape (n, d)
-            In the target's units; a data frame after ``set_output(transform="pandas")``.
+            In the target's units.
 
         Warns
         -----
@@ -510,26 +511,12 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         ------
         FloatingPointError
             A row is carried to no finite place.
+        TypeError
+            A pipeline of scikit-learn calls, which would transform target rows, too.
         """
-        carried = self._transport(self._validate_target(Xs))
+        carried = self._transport(self._validate_source(Xs))
         self._warn_of_far_rows(carried, training=False)
         return carried
-
-    def fit_transform(self, Xs: ArrayLike, /, ys: ArrayLike, Xt: ArrayLike) -> FloatArray:
-        """Fit, then carry the source rows of the training to the target domain.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n_source, d)
-        ys : array-like of shape (n_source,)
-        Xt : array-like of shape (n_target, d)
-
-        Returns
-        -------
-        T : ndarray of shape (n_source, d)
-        """
-        # Not transform: fit has warned of these very rows.
-        return self.fit(Xs, ys, Xt)._transport(self._validate_target(Xs))
 
     def log_prob(self, X: ArrayLike, domain: Domain = "target") -> FloatArray:
         """Log-density of rows under a domain's fitted density, in the input's units.
@@ -565,8 +552,14 @@ class KRDA(OneToOneFeatureMixin, TransformerMixin, AlignedClassifier):
         -------
         X : ndarray of shape (n, d)
             Columns constant in a domain hold the target's mean.
+
+        Raises
+        ------
+        ValueError
+            ``n`` is no integer of at least 1, or no such domain.
         """
         density, columns = self._fitted_domain(domain)
+        require_integer("n", n, 1)
         generator = torch.Generator().manual_seed(seed_from(random_state))
         with torch.no_grad():
             drawn = density.sample(n, generator).numpy()

@@ -7,6 +7,7 @@ their own, columns that are matched by position although their labels say otherw
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from typing import Any
 
@@ -42,42 +43,105 @@ def check_rows(X: ArrayLike, name: str, min_rows: int) -> FloatArray:
         Sparse input.
     """
     _refuse_masked(X, name)
-    labels = column_labels(X)
+    columns = _columns(X)
+    labels = None if columns is None else [label for label, _ in columns]
     if labels is not None:
         twice = [str(label) for label, count in Counter(labels).items() if count > 1]
         if twice:
             raise ValueError(
                 f"{name} has several columns of one name: {', '.join(twice)}. Rename or drop them."
             )
-    _refuse_dates(X, name, labels)
+    _refuse_dates(X, name, columns)
     try:
+        if columns and not hasattr(X, "iloc"):
+            X = np.column_stack([np.asarray(values, dtype=np.float64) for _, values in columns])
         return check_array(X, dtype=np.float64, input_name=name, ensure_min_samples=min_rows)
-    except (TypeError, ValueError) as error:
-        wrong = _columns_of_no_numbers(X)
-        if not wrong:
-            raise
+    except OverflowError as error:
         raise ValueError(
-            f"{name} has columns that are not numbers: {', '.join(wrong)} ({error}). Encode them "
-            "as numbers, alike in both domains, or drop them."
+            f"{name} holds integers beyond 1e308, too large for double precision. Choose another "
+            "unit for them, or drop them."
         ) from error
+    except (TypeError, ValueError) as error:
+        wrong = _columns_of_no_numbers(columns or [])
+        if wrong:
+            raise ValueError(
+                f"{name} has columns that are not numbers: {', '.join(wrong)} ({error}). Encode "
+                "them as numbers, alike in both domains, or drop them."
+            ) from error
+        if name in str(error):
+            raise
+        raise type(error)(f"{name}: {error}") from error
+
+
+def _columns(X: Any) -> list[tuple[Any, Any]] | None:
+    """Give the label and the values of each column of a data frame; None for other tables.
+
+    Data frames are those of pandas, polars and pyarrow.
+    """
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return [(label, X.iloc[:, i]) for i, label in enumerate(X.columns)]
+    if hasattr(X, "column_names") and hasattr(X, "column"):
+        columns = [X.column(i) for i in range(len(X.column_names))]
+        values = [c.to_numpy(zero_copy_only=False) for c in columns]
+        return list(zip(X.column_names, values, strict=True))
+    if hasattr(X, "get_columns"):
+        return [(column.name, column.to_numpy()) for column in X.get_columns()]
+    return None
 
 
 def column_labels(X: Any) -> list[Any] | None:
-    """Return the labels of a pandas data frame's columns, of any type; None for other tables."""
-    return list(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+    """Return the labels of a data frame's columns, of any type; None for other tables."""
+    for labels in ("column_names", "columns"):
+        if hasattr(X, labels) and hasattr(X, "shape"):
+            return list(getattr(X, labels))
+    return None
+
+
+def column_positions(
+    theirs: list[Any] | None, ours: list[Any] | None, *, name: str, fitted: str
+) -> list[int] | None:
+    """Find where the columns of one table are in another.
+
+    Parameters
+    ----------
+    theirs, ours : list or None
+        Labels of the table at hand, and of the one whose order counts; None where it has none.
+    name, fitted : str
+        What the two tables are called in messages.
+
+    Returns
+    -------
+    positions : list of int or None
+        For each of our labels the column of theirs; None where the columns go by position: the
+        order is the same, or one table has no labels, or labels that are names in one table are
+        numbers in the other.
+
+    Raises
+    ------
+    ValueError
+        Other labels.
+    """
+    if theirs is None or ours is None or all_strings(theirs) != all_strings(ours):
+        return None
+    at = {_key(label): i for i, label in enumerate(theirs)}
+    keys = [_key(label) for label in ours]
+    if at.keys() != set(keys):
+        raise ValueError(
+            f"{name} has the columns {theirs}, but {fitted} has {ours}. Both must have the same "
+            "features: select or rename the columns, or pass arrays to go by position."
+        )
+    positions = [at[key] for key in keys]
+    return None if positions == list(range(len(keys))) else positions
+
+
+def _key(label: Any) -> Any:
+    """Give what a label is compared by; NaN equals NaN."""
+    return None if _is_missing(label) else label
 
 
 def all_strings(labels: list[Any]) -> bool:
     """Say whether labels of columns are what scikit-learn takes for names."""
     return all(isinstance(label, str) for label in labels)
-
-
-def same_labels(ours: list[Any], theirs: list[Any]) -> bool:
-    """Compare the labels of two tables' columns; NaN equals NaN."""
-    return len(ours) == len(theirs) and all(
-        a is b or a == b or (_is_missing(a) and _is_missing(b))
-        for a, b in zip(ours, theirs, strict=True)
-    )
 
 
 def _refuse_masked(values: Any, name: str) -> None:
@@ -89,12 +153,9 @@ def _refuse_masked(values: Any, name: str) -> None:
         )
 
 
-def _refuse_dates(X: Any, name: str, labels: list[Any] | None) -> None:
+def _refuse_dates(X: Any, name: str, columns: list[tuple[Any, Any]] | None) -> None:
     """Raise where dates or durations would be taken for numbers in whatever unit they are in."""
-    dtypes = [getattr(X, "dtype", None)] if labels is None else list(X.dtypes)
-    places = ["all"] if labels is None else [str(label) for label in labels]
-    kinds = [getattr(dtype, "kind", None) for dtype in dtypes]
-    found = [place for place, kind in zip(places, kinds, strict=True) if kind in ("m", "M")]
+    found = [str(label) for label, x in columns or [("all", X)] if _holds_dates(x)]
     if found:
         raise ValueError(
             f"{name} has columns of dates or durations: {', '.join(found)}; expected numbers. "
@@ -103,15 +164,31 @@ def _refuse_dates(X: Any, name: str, labels: list[Any] | None) -> None:
         )
 
 
-def _columns_of_no_numbers(X: Any) -> list[str]:
-    """Name the columns of a pandas data frame that do not convert to numbers."""
+def _holds_dates(values: Any) -> bool:
+    """Say whether values are dates or durations, by type or one by one."""
+    if isinstance(values, list | tuple):
+        try:
+            values = np.asarray(values)
+        except ValueError:  # rows of different lengths, which is for scikit-learn to say
+            return False
+    dtype = getattr(values, "dtype", None)
+    # pandas' categories have the type of what they stand for.
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    if getattr(dtype, "kind", None) != "O" or not hasattr(values, "__array__"):
+        return getattr(dtype, "kind", None) in ("m", "M")
+    kinds = {type(value) for value in np.asarray(values, dtype=object).ravel()}
+    dates = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
+    return any(issubclass(kind, dates) for kind in kinds)
+
+
+def _columns_of_no_numbers(columns: list[tuple[Any, Any]]) -> list[str]:
+    """Name the columns that do not convert to numbers."""
     wrong = []
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        for i, label in enumerate(X.columns):
-            try:
-                np.asarray(X.iloc[:, i], dtype=np.float64)
-            except (TypeError, ValueError):
-                wrong.append(str(label))
+    for label, values in columns:
+        try:
+            np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            wrong.append(str(label))
     return wrong
 
 
@@ -148,8 +225,11 @@ def check_labels(y: ArrayLike, rows: FloatArray, name: str) -> tuple[NDArray[Any
     labels = column_or_1d(
         check_array(given, ensure_2d=False, dtype=None, input_name=name), warn=True
     )
-    check_consistent_length(rows, labels)
-    check_classification_targets(labels)
+    try:
+        check_consistent_length(rows, labels)
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(

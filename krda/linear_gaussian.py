@@ -68,5 +68,5 @@ class LinearGaussianDensity:
 
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw n rows."""
-        z = torch.randn(n, self.n_features, generator=generator, dtype=torch.float64)
+        z = torch.randn(n, self.n_features, generator=generator, dtype=torch.float64, device="cpu")
         return self.mean + z @ self.cholesky.mT

@@ -419,7 +419,7 @@ def _newton_compiled(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) ->
 
     Block by block, for the memory of transposed parameters.
     """
-    z = torch.empty(u.shape, dtype=u.dtype)
+    z = torch.empty(u.shape, dtype=u.dtype, device=u.device)
     for i in range(0, len(u), _FAST_ROWS):
         block = slice(i, i + _FAST_ROWS)
         parameters = [p[block].detach().mT.contiguous() for p in (weights, means, stds)]

@@ -6,6 +6,7 @@ import math
 import numbers
 from typing import Any
 
+import numpy as np
 import torch
 
 
@@ -26,6 +27,24 @@ def require_integer(name: str, value: Any, least: int) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+
+
+def require_truth(name: str, value: Any) -> None:
+    """Raise unless a parameter is True or False.
+
+    Parameters
+    ----------
+    name : str
+        As the user knows it.
+    value : object
+
+    Raises
+    ------
+    ValueError
+        It is neither.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def require_number(name: str, value: Any, *, positive: bool) -> None:

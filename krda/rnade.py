@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -145,18 +145,20 @@ class RNADE(nn.Module):
         transport is the identity, and every difference between the domains is learnt from data.
         """
         d, hidden, n = self.n_features, self.hidden_size, self.n_components
+        # Named, because torch's defaults are of the user's process.
+        plain: Any = {"dtype": torch.float32, "device": "cpu"}
 
         def normal(*shape: int) -> Tensor:
-            return torch.randn(*shape, generator=generator)
+            return torch.randn(*shape, generator=generator, **plain)
 
-        bias = torch.zeros(d, 3, n)
-        bias[:, 1] = torch.special.ndtri((torch.arange(n) + 0.5) / n) + 0.1 * normal(d, n)
+        bias = torch.zeros(d, 3, n, **plain)
+        bias[:, 1] = torch.special.ndtri((torch.arange(n, **plain) + 0.5) / n) + 0.1 * normal(d, n)
         bias[:, 2] = -2.0 * math.log(max(n, 2) / 2.0)
         weight = normal(d, hidden, 3 * n) * (0.5 / math.sqrt(hidden))
         return {
             "c": normal(hidden),
             "W": normal(d, hidden) / math.sqrt(d),
-            "C": torch.ones(d),
+            "C": torch.ones(d, **plain),
             "head_weight": weight.expand(self.n_domains, -1, -1, -1).clone(),
             "head_bias": bias.reshape(d, 3 * n).expand(self.n_domains, -1, -1).clone(),
         }
@@ -421,6 +423,6 @@ class RNADEDensity:
         -------
         x : Tensor of shape (n, d), float64
         """
-        u = torch.rand(n, self.n_features, generator=generator, dtype=torch.float64)
+        u = torch.rand(n, self.n_features, generator=generator, dtype=torch.float64, device="cpu")
         tiny = torch.finfo(torch.float64).eps
         return self.inverse_rosenblatt(u.clamp(tiny, 1.0 - tiny))

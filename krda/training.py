@@ -131,7 +131,7 @@ def hold_out(n_rows: int, fraction: float, generator: torch.Generator) -> tuple[
     if n_rows < 2:
         raise ValueError(f"A density needs at least two rows a domain, got {n_rows}.")
     n_held_out = min(max(round(fraction * n_rows), 1), n_rows - 1, MAX_HELD_OUT)
-    order = torch.randperm(n_rows, generator=generator)
+    order = torch.randperm(n_rows, generator=generator, device="cpu")
     return order[n_held_out:], order[:n_held_out]
 
 
@@ -271,7 +271,9 @@ class Batches:
             return self._rows
         if not self._pending:
             n, device = self._rows.shape[1], self._rows.device
-            order = torch.stack([torch.randperm(n, generator=g) for g in self._generators])
+            order = torch.stack(
+                [torch.randperm(n, generator=g, device="cpu") for g in self._generators]
+            )
             shuffled = self._rows.gather(1, order.to(device))
             # Batches of equal size but for one row: none is left with a handful.
             self._pending = list(shuffled.tensor_split(self.n_batches, dim=1))[::-1]
@@ -374,7 +376,7 @@ class _Progress:
         if at is None and math.isinf(self.best_nll):
             at = 0
         return TrainingHistory(
-            steps=torch.tensor(self.steps),
+            steps=torch.tensor(self.steps, device="cpu"),
             train_nll=torch.stack(self.train_nll),
             held_out_nll=torch.stack(self.held_out_nll),
             best_step=self.best_step,

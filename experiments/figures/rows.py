@@ -66,7 +66,7 @@ def transport_rows(cell: Cell) -> TransportRows:
     model = unfitted_krda(cell, task)
     return TransportRows(
         source=task.Xs,
-        transported=model.fit_transform(task.Xs, task.ys, task.Xt),
+        transported=model.fit(task.Xs, task.ys, task.Xt).transform(task.Xs),
         target=task.Xt,
         source_labels=task.ys,
         target_labels=unlock(task.yt),

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -58,6 +59,15 @@ def test_a_constant_column_of_the_target_gives_a_finite_distance():
     Y[:, 1] = 3.0
     assert np.isfinite(column_distances(X, Y).wasserstein).all()
     assert np.isfinite(energy_distance(X, Y))
+
+
+def test_columns_of_data_frames_are_compared_by_name():
+    frame = pd.DataFrame(samples(m=1)[0] * [1, 10, 100], columns=["a", "b", "c"])
+    swapped = frame[["c", "a", "b"]]
+    assert energy_distance(frame, swapped) == energy_distance(frame, frame)
+    np.testing.assert_array_equal(column_distances(frame, swapped).wasserstein, 0.0)
+    with pytest.raises(ValueError, match="same features"):
+        energy_distance(frame, frame.rename(columns={"a": "x"}))
 
 
 @pytest.mark.parametrize("function", [column_distances, energy_distance])

@@ -1,4 +1,5 @@
 import dataclasses
+import os
 import subprocess
 import sys
 
@@ -46,11 +47,6 @@ def test_adaptation_classifies_a_target_that_the_source_classifier_cannot():
     adapted = KRDA(random_state=0, max_steps=150).fit(Xs, ys, Xt)
     assert SVC().fit(Xs, ys).score(Xt, y_target) < 0.6
     assert adapted.score(Xt, y_target) > 0.9
-
-
-def test_fit_transform_equals_fit_then_transform(fitted):
-    model, Xs, ys, Xt = fitted
-    np.testing.assert_array_equal(clone(model).fit_transform(Xs, ys, Xt), model.transform(Xs))
 
 
 def test_the_classifier_is_trained_on_the_transported_source(fitted):
@@ -108,15 +104,60 @@ def test_data_frames_and_arrays_give_the_same_predictions():
     np.testing.assert_array_equal(framed.feature_names_in_, names)
     predictions = framed.predict(pd.DataFrame(Xt, columns=names))
     np.testing.assert_array_equal(predictions, KRDA(**QUICK).fit(Xs, ys, Xt).predict(Xt))
-    framed.set_output(transform="pandas")
-    assert list(framed.transform(pd.DataFrame(Xs, columns=names)).columns) == names
 
 
 def test_data_frames_whose_columns_differ_are_refused():
     Xs, ys, Xt = shifted_task()
     source = pd.DataFrame(Xs, columns=["a", "b", "c"])
-    with pytest.raises(ValueError, match="feature names"):
-        KRDA(**QUICK).fit(source, ys, pd.DataFrame(Xt, columns=["a", "c", "b"]))
+    with pytest.raises(ValueError, match="same features"):
+        KRDA(**QUICK).fit(source, ys, pd.DataFrame(Xt, columns=["a", "c", "d"]))
+
+
+def test_data_frames_are_matched_by_name_everywhere(fitted):
+    model, Xs, ys, Xt = fitted
+    source, target = (pd.DataFrame(X, columns=["a", "b", "c"]) for X in (Xs, Xt))
+    order = ["c", "a", "b"]
+    framed = KRDA(**QUICK).fit(source, ys, target[order])
+    for method in (framed.predict, framed.log_prob, framed.decision_function):
+        np.testing.assert_array_equal(method(target[order]), method(target))
+    np.testing.assert_array_equal(framed.transform(source[order]), model.transform(Xs))
+
+
+DEFAULTS_OF_TORCH = """
+import numpy as np, torch
+from krda import KRDA, LinearGaussianDensity
+{}
+X = np.random.default_rng(0).normal(size=(60, 2))
+model = KRDA(max_steps=8, random_state=0, column_order="random").fit(X, X[:, 0] > 0, 3 * X + 1)
+bytes = model.transform(X).tobytes() + model.sample(5, random_state=0).tobytes()
+print(hash(bytes + model.log_prob(X).tobytes()), sum(model.held_out_nll_.values()))
+"""
+
+
+def test_torchs_global_defaults_change_nothing():
+    found = set()
+    for setting in ("", "torch.set_default_dtype(torch.float64)",
+                    "torch.set_default_device('meta')"):  # fmt: skip
+        code = DEFAULTS_OF_TORCH.format(setting)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+        )  # fmt: skip
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, True, "3"])
+def test_the_number_of_samples_is_checked(fitted, n):
+    with pytest.raises(ValueError, match="n must be an integer of at least 1"):
+        fitted[0].sample(n)
+
+
+def test_columns_that_are_mostly_offset_are_named():
+    Xs, ys, Xt = shifted_task()
+    offset = np.array([0.0, 1e9, 0.0])
+    with pytest.warns(UserWarning, match=r"Columns \[1\] .* standard deviations"):
+        KRDA(**QUICK).fit(Xs + offset, ys, Xt + offset)
 
 
 @pytest.mark.parametrize(
@@ -383,7 +424,8 @@ def test_an_unfitted_model_says_so(method):
     ("name", "value"),
     [("n_components", 0), ("hidden_size", 2.5), ("column_order", "sideways"),
      ("column_order", [0, 0, 1]), ("scaling", "none"), ("sigma_floor", -1.0), ("eps", 0.5),
-     ("quantile_method", "secant"), ("validation_fraction", 1.5), ("max_steps", -1)],
+     ("quantile_method", "secant"), ("spread_atoms", "no"),
+     ("validation_fraction", 1.5), ("max_steps", -1)],
 )  # fmt: skip
 def test_parameters_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=name):

@@ -1,6 +1,7 @@
 """Tables and labels that would be misread without a word are refused, and named."""
 
 import datetime
+import decimal
 
 import numpy as np
 import pandas as pd
@@ -40,8 +41,8 @@ def test_an_array_of_dates_is_refused_for_its_numbers_hang_on_the_unit(unit):
 
 @pytest.mark.parametrize(
     "values",
-    [["x", "y", "z"], pd.Categorical(["x", "y", "x"]), [datetime.date(2020, 1, 1)] * 3],
-    ids=["text", "categories", "date objects"],
+    [["x", "y", "z"], pd.Categorical(["x", "y", "x"])],
+    ids=["text", "categories"],
 )
 def test_columns_that_are_no_numbers_are_named(values):
     with pytest.raises(ValueError, match=r"Xt has columns that are not numbers: b \(.*Encode"):
@@ -127,25 +128,96 @@ def test_numbers_without_a_standard_deviation_are_refused_before_training(unit, 
         KRDA(random_state=0).fit(Xs, Xs[:, 0] > 0, Xt)
 
 
-def test_a_frame_of_krdas_own_making_can_be_predicted():
-    """Its columns have names, those of the fit had numbers."""
+def test_a_frame_with_names_where_the_fit_had_numbers_goes_by_position():
     rng = np.random.default_rng(0)
     Xs, Xt = (pd.DataFrame(rng.normal(size=(30, 2))) for _ in range(2))
-    model = KRDA(max_steps=5, random_state=0).set_output(transform="pandas")
-    carried = model.fit(Xs, Xs[0] > 0, Xt).transform(Xs)
-    assert list(carried.columns) == ["x0", "x1"]
+    model = KRDA(max_steps=5, random_state=0).fit(Xs, Xs[0] > 0, Xt)
     with pytest.warns(UserWarning, match="feature names"):
-        assert len(model.predict(carried)) == 30
+        assert len(model.predict(Xt.set_axis(["x0", "x1"], axis=1))) == 30
 
 
 def test_a_column_called_mask_masks_nothing():
     np.testing.assert_array_equal(check_rows(frame(_mask=[1, 0, 1]), "Xs", 2)[:, 1], [1, 0, 1])
 
 
-def test_numbered_columns_in_another_order_are_refused_and_nan_as_a_name_is_itself():
+def test_columns_are_matched_by_numbers_too_and_nan_as_a_name_is_itself():
     rng = np.random.default_rng(0)
     Xs = pd.DataFrame(rng.normal(size=(30, 2)), columns=[np.nan, 1])
     model = KRDA(max_steps=5, random_state=0).fit(Xs, Xs[1] > 0, Xs + 1)
-    model.predict(pd.DataFrame(Xs.to_numpy(), columns=[float("nan"), 1]))
-    with pytest.raises(ValueError, match="same features in the same order"):
-        model.predict(Xs[[1, np.nan]])
+    expected = model.predict(pd.DataFrame(Xs.to_numpy(), columns=[float("nan"), 1]))
+    np.testing.assert_array_equal(model.predict(Xs[[1, np.nan]]), expected)
+    with pytest.raises(ValueError, match="same features"):
+        model.predict(Xs.set_axis([1, 2], axis=1))
+
+
+def frames_of(columns):
+    """The same columns as a data frame of each library, or a skip."""
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    return pd.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)
+
+
+MOMENT = datetime.datetime(2020, 1, 1, 12)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([datetime.date(2020, 1, 1)] * 3, "dates or durations: b;"),
+        ([MOMENT] * 3, "dates or durations: b;"),
+        ([datetime.timedelta(days=1)] * 3, "dates or durations: b;"),
+        ([datetime.time(12)] * 3, "dates or durations: b;"),
+        (["x", "y", "z"], "not numbers: b "),
+        ([[1.0], [2.0], [3.0]], "not numbers: b "),
+        ([1.0, None, 2.0], "NaN"),
+        ([1, None, 2], "NaN"),
+        ([True, None, False], "NaN"),
+        ([True, False, True], None),
+        ([decimal.Decimal("1.5")] * 3, None),
+        ([1, 2, 3], None),
+        (["1.5", "2", "3"], None),
+    ],
+)
+def test_frames_of_pandas_polars_and_pyarrow_are_read_alike(values, message):
+    for table in frames_of({"a": [0.0, 1.0, 2.0], "b": values}):
+        if message is None:
+            expected = np.column_stack([[0.0, 1.0, 2.0], np.array(values, dtype=np.float64)])
+            np.testing.assert_array_equal(check_rows(table, "Xs", 2), expected)
+        else:
+            with pytest.raises(ValueError, match=f"Xs .*{message}"):
+                check_rows(table, "Xs", 2)
+
+
+def test_columns_are_matched_by_name_in_frames_of_any_library():
+    rng = np.random.default_rng(0)
+    X = {"a": rng.normal(size=30), "b": 10 + rng.normal(size=30)}
+    for fitted in frames_of(X):
+        model = KRDA(max_steps=2, random_state=0).fit(fitted, X["a"] > 0, fitted)
+        assert list(model.feature_names_in_) == ["a", "b"]
+        expected = model.transform(np.column_stack(list(X.values())))
+        for other in frames_of(dict(reversed(X.items()))):
+            np.testing.assert_array_equal(model.transform(other), expected)
+
+
+@pytest.mark.parametrize("unit", [np.datetime64("2020-01-01"), np.timedelta64(1, "D")])
+def test_dates_within_lists_and_arrays_of_objects_are_refused(unit):
+    rows = [[unit, unit], [unit, unit]]
+    for table in (rows, np.array(rows, dtype=object), pd.DataFrame(rows).astype("category")):
+        with pytest.raises(ValueError, match="Xs has columns of dates or durations"):
+            check_rows(table, "Xs", 2)
+
+
+def test_integers_beyond_double_precision_are_refused():
+    table = [[10**400, 1], [1, 2], [3, 4]]
+    for rows in (table, np.array(table, dtype=object), pd.DataFrame(table, dtype=object)):
+        with pytest.raises(ValueError, match="Xt holds integers beyond 1e308"):
+            check_rows(rows, "Xt", 2)
+
+
+def test_messages_name_the_table():
+    wrong = {"Xs": (ROWS[:1], [0], ROWS), "Xt": (ROWS, [0, 1, 1], ROWS[:1]), "ys": (ROWS, [0], ROWS)}
+    for name, domains in wrong.items():
+        with pytest.raises(ValueError, match=name):
+            KRDA().fit(*domains)
+    model = KRDA(max_steps=1).fit(ROWS, [0, 1, 1], ROWS + 1)
+    with pytest.raises(ValueError, match="Xs has 1 columns"):
+        model.transform(ROWS[:, :1])

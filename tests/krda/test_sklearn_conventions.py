@@ -5,14 +5,24 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 from sklearn.utils import estimator_checks
 
+from baselines.naive import DomainStandardization, QuantileMapping
+from baselines.optimal_transport import OptimalTransport
+from baselines.reference import SourceOnly, TargetOnly
+from baselines.subspace_alignment import SubspaceAlignment
+from baselines.transfer_components import TransferComponentAnalysis
 from krda import KRDA
 from krda.adaptation import Domains, fit_together
 
@@ -86,6 +96,89 @@ def test_a_routed_pipeline_transforms_the_target_rows_too(task):
     scaler = StandardScaler().fit(Xs)
     by_hand = quick().fit(scaler.transform(Xs), ys, scaler.transform(Xt))
     np.testing.assert_array_equal(predicted, by_hand.predict(scaler.transform(Xt)))
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_krda_before_another_step_is_refused(task, routing):
+    Xs, ys, Xt = task
+    fitted = quick().fit(*task)
+    given = {"Xt": Xt} if routing else {"krda__Xt": Xt}
+    pipelines = [
+        Pipeline([("krda", quick()), ("svc", SVC())]),
+        Pipeline([("krda", quick()), ("scale", StandardScaler())]),
+        Pipeline([("union", FeatureUnion([("krda", quick())])), ("svc", SVC())]),
+        Pipeline([("columns", ColumnTransformer([("krda", quick(), [0, 1])])), ("svc", SVC())]),
+        Pipeline([("krda", FrozenEstimator(fitted)), ("svc", SVC())]),
+    ]
+    with sklearn.config_context(enable_metadata_routing=routing):
+        for i, pipeline in enumerate(pipelines):
+            with pytest.raises(TypeError, match="only be the last step"):
+                pipeline.fit(Xs, ys, **(given if i < 2 else {}))
+        with pytest.raises(TypeError, match="only be the last step"):
+            FeatureUnion([("krda", quick())]).fit(Xs, ys, Xt=Xt)
+        with pytest.raises(TypeError, match="only be the last step"):
+            make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xt)
+        with pytest.raises(TypeError, match="only be the last step"):
+            ColumnTransformer([("krda", quick(), [0, 1])]).fit_transform(Xs, ys)
+    with pytest.raises(TypeError, match=r"call fit\(Xs, ys, Xt\), then transform"):
+        quick().fit_transform(*task)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [DomainStandardization(), QuantileMapping(), SubspaceAlignment(),
+     OptimalTransport("linear"), TransferComponentAnalysis()],
+)  # fmt: skip
+def test_no_method_can_be_a_step_before_another(task, method):
+    Xs, ys, Xt = task
+    name = type(method).__name__.lower()
+    with pytest.raises(TypeError, match="only be the last step"):
+        make_pipeline(method, SVC()).fit(Xs, ys, **{f"{name}__Xt": Xt})
+    fitted = clone(method).fit(*task)
+    with pytest.raises(TypeError, match="only be the last step"):
+        make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xt)
+    assert len(fitted.transform(Xs=Xs)) == len(Xs)
+
+
+def test_source_rows_can_be_given_by_keyword(task):
+    model = quick().fit(*task)
+    np.testing.assert_array_equal(model.transform(Xs=task[0]), model.transform(task[0]))
+
+
+def test_a_pipeline_that_leaves_the_target_rows_as_they_are_is_refused(task):
+    Xs, ys, Xt = task
+    given = {"krda__Xt": Xt}
+    for first in (StandardScaler(), make_pipeline(StandardScaler())):
+        with pytest.raises(ValueError, match=r"but not Xt.*transform_input"):
+            make_pipeline(first, quick()).fit(Xs, ys, **given)
+    with pytest.raises(ValueError, match="but not Xt"):
+        make_pipeline(StandardScaler(), make_pipeline(quick())).fit(Xs, ys, pipeline__krda__Xt=Xt)
+    with (
+        sklearn.config_context(enable_metadata_routing=True),
+        pytest.raises(ValueError, match="but not Xt"),
+    ):
+        make_pipeline(StandardScaler(), quick()).fit(Xs, ys, Xt=Xt)
+    plain = quick().fit(*task).predict(Xt)
+    for steps in ([quick()], ["passthrough", quick()]):
+        predicted = make_pipeline(*steps).fit(Xs, ys, **given).predict(Xt)
+        np.testing.assert_array_equal(predicted, plain)
+
+
+NO_CLASSIFIERS = [
+    IsolationForest(), KMeans(2), StandardScaler(), LinearRegression(), OneClassSVM(),
+    make_pipeline(StandardScaler(), KMeans(2)), make_pipeline(SVC(), StandardScaler()),
+    GridSearchCV(LinearRegression(), {"fit_intercept": [True]}), make_pipeline("passthrough"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", NO_CLASSIFIERS, ids=str)
+def test_what_is_no_classifier_is_refused(task, wrong):
+    Xs, ys, Xt = task
+    for method in (quick(wrong), SourceOnly(wrong), DomainStandardization(wrong)):
+        with pytest.raises(ValueError, match="must be a classifier"):
+            method.fit(Xs, ys, Xt)
+    with pytest.raises(ValueError, match="must be a classifier"):
+        TargetOnly(wrong).fit(Xs, ys)
 
 
 def test_a_pickled_model_transforms_and_predicts_the_same(task):

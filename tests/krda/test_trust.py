@@ -602,7 +602,7 @@ def test_data_frames_and_arrays_agree(quick):
     model, (Xs, ys, Xt) = quick
     names = ["column 0", "column 1"]
     frames = pd.DataFrame(Xs, columns=names), pd.Series(ys), pd.DataFrame(Xt, columns=names)
-    of_frames = KRDA(**QUICK).set_output(transform="pandas").fit(*frames)
+    of_frames = KRDA(**QUICK).fit(*frames)
     assert assess(of_frames, *frames, n_refits=1) == assess(model, Xs, ys, Xt, n_refits=1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,8 @@ def _revision() -> dict[str, Any]:
                 # A look must not take the lock that a person's own command may want.
                 ["git", "--no-optional-locks", "-C", str(_ROOT), *arguments],
                 capture_output=True,
-                text=True,
+                encoding=sys.getfilesystemencoding(),
+                errors="surrogateescape",
                 timeout=10,
             )
         except (OSError, subprocess.TimeoutExpired):

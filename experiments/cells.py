@@ -7,8 +7,10 @@ holds launcher, paths or verbosity.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,14 +19,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from experiments import memo
 from experiments.fingerprint import code_fingerprint, library_versions
 from experiments.records import (
+    ERROR_LENGTH,
     Damage,
     Outcome,
     Record,
     RecordError,
     RecordStore,
     Status,
+    one_line,
     sha256_of,
 )
+from experiments.seeds import method_seed_of
 
 # To say where cells stand must be quick, so this module loads numerical libraries, and what needs
 # them, where they are used.
@@ -194,7 +199,14 @@ def _dataset(name: str, data: _Frozen) -> Dataset:
 
 @cache
 def _task(name: str, task: str, data: _Frozen) -> Task:
-    return _dataset(name, data).task(task)
+    loaded = _dataset(name, data).task(task)
+    # Seeds are derived from these names; two names of one task would be two cells.
+    if (loaded.dataset, loaded.name) != (name, task):
+        raise ValueError(
+            f"Expected the task {name}/{task} by its own name, got {loaded.label}. Name the task "
+            "as its data set does, or let both names in the data set's code and config agree."
+        )
+    return loaded
 
 
 @cache
@@ -289,12 +301,22 @@ def cell_state(
     if record is None:
         return CellState("missing")
     try:
-        identity = cell.identity(data_sha256(cell))
-    except Exception as error:
+        found_sha256 = data_sha256(cell)
+        identity = cell.identity(found_sha256)
+    except (Exception, SystemExit) as error:
         # Loading data can fail in as many ways as there are data sets.
         return CellState("unavailable", record, reason=describe_error(error))
     if record.identity != identity:
         return CellState("stale", record)
+    seeds = [seed_of(cell, outcome.repetition) for outcome in record.outcomes]
+    for what, agree in (
+        ("checksum of the data", record.data_sha256 == found_sha256),
+        ("fingerprint of the code", record.code_fingerprint == cell.code),
+        ("seeds", [outcome.seed for outcome in record.outcomes] == seeds),
+    ):
+        if not agree:
+            path = store.path_of(record)
+            return CellState("damaged", reason=f"{path}: {what} and identity contradict each other")
     if record.pending:
         return CellState("interrupted", record)
     return CellState("done" if record.complete else "failed", record)
@@ -395,21 +417,24 @@ def run_repetitions(
 def _run_group(
     cell: Cell, task: Task, protocol: Protocol, group: tuple[int, ...]
 ) -> Iterator[Outcome]:
-    from experiments.protocol import draw_repetition, measure, measure_together, method_seed
+    from experiments.protocol import draw_repetition, measure, measure_together
 
     def factory(seed: int) -> Method:
         return _refusing_nan(cell.make_method(seed))
 
-    seeds = {repetition: method_seed(task, cell.method, repetition) for repetition in group}
+    seeds = {repetition: seed_of(cell, repetition) for repetition in group}
     note: dict[str, Any] | None = None
     if len(group) > 1:
         try:
-            found = measure_together(
-                factory,
-                [draw_repetition(task, repetition, protocol) for repetition in group],
-                list(seeds.values()),
-            )
-        except Exception as error:
+            with _one_process():
+                found = measure_together(
+                    factory,
+                    [draw_repetition(task, repetition, protocol) for repetition in group],
+                    list(seeds.values()),
+                )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a call of sys.exit included
             # Of a failure of the whole it cannot be said whose it is: each is run alone below. It
             # may be a bug of the common training, so the record tells.
             note = {TOGETHER_ERROR: describe_error(error)}
@@ -418,18 +443,41 @@ def _run_group(
                 yield _outcome(repetition, seed, measured)
             return
     for repetition, seed in seeds.items():
+        alone: Measurement | BaseException
         try:
-            alone: Measurement | Exception = measure(
-                factory, draw_repetition(task, repetition, protocol), seed
-            )
-        except Exception as error:
+            with _one_process():
+                alone = measure(factory, draw_repetition(task, repetition, protocol), seed)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             alone = error
         yield replace(_outcome(repetition, seed, alone), environment=note)
 
 
-def _outcome(repetition: int, seed: int, measured: Measurement | Exception) -> Outcome:
+@contextmanager
+def _one_process() -> Iterator[None]:
+    """End a child process that a method has forked and that comes back from it.
+
+    It would do all that is left to do a second time, and answer in its parent's name.
+    """
+    own = os.getpid()
+    status = 0
     try:
-        if isinstance(measured, Exception):
+        yield
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        raise
+    except BaseException:
+        status = 1
+        raise
+    finally:
+        if os.getpid() != own:
+            os._exit(status)
+
+
+def _outcome(repetition: int, seed: int, measured: Measurement | BaseException) -> Outcome:
+    try:
+        if isinstance(measured, BaseException):
             raise measured
         # Within the 'try': an accuracy that is none, as of no test rows, is refused here.
         return Outcome(
@@ -441,7 +489,7 @@ def _outcome(repetition: int, seed: int, measured: Measurement | Exception) -> O
             predict_seconds=measured.predict_seconds,
             error=None,
         )
-    except Exception as error:
+    except BaseException as error:
         # What methods raise where numbers went out of range, as against a wrong parameter or a bug.
         diverged = isinstance(error, FloatingPointError)
         return _lost(repetition, seed, "diverged" if diverged else "failed", describe_error(error))
@@ -487,12 +535,14 @@ def _lost(repetition: int, seed: int, status: Status, error: str) -> Outcome:
     )
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     """One line: what was raised, and where in this repository, without absolute paths.
+
+    All errors become text here: the line can be printed, written and shown anywhere.
 
     Parameters
     ----------
-    error : Exception
+    error : BaseException
 
     Returns
     -------
@@ -507,7 +557,14 @@ def describe_error(error: Exception) -> str:
     # Hydra wraps what a constructor raises.
     wrapped = isinstance(error, InstantiationException) and error.__cause__ is not None
     cause = error.__cause__ if wrapped else error
-    return f"{type(cause).__name__}: {cause}{where}"
+    try:
+        text = str(cause)
+    except Exception:
+        text = "(an error whose text cannot be made)"
+    if isinstance(cause, SystemExit):
+        text = f"the process was asked to exit ({text})"
+    # The place stays, however long the text is.
+    return one_line(f"{type(cause).__name__}: {text}", ERROR_LENGTH - len(where)) + where
 
 
 def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Outcome:
@@ -524,9 +581,12 @@ def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Out
     -------
     outcome : Outcome
     """
-    from experiments.protocol import method_seed
+    return _lost(repetition, seed_of(cell, repetition), status, error)
 
-    return _lost(repetition, method_seed(cell.load(), cell.method, repetition), status, error)
+
+def seed_of(cell: Cell, repetition: int) -> int:
+    """Seed of a cell's method in a repetition, by the names of the cell alone."""
+    return method_seed_of(cell.dataset, cell.task, cell.method, repetition)
 
 
 def record_of(cell: Cell, data_sha256: str, outcomes: dict[int, Outcome]) -> Record:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments import memo
 from experiments.cells import Cell
+from experiments.settings import canonical, check_protocol, check_seconds
 
 # Loaded where something is composed: what was composed before needs no Hydra.
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ def cell_from_config(config: DictConfig, task: str | None = None) -> Cell:
     -------
     cell : Cell
         Its config holds what can change its numbers, and nothing else.
+
+    Raises
+    ------
+    ValueError
+        A protocol or a time limit that cannot be run with.
     """
     return _cell(_resolve(config), task)
 
@@ -80,9 +86,14 @@ def _resolve(config: DictConfig) -> dict[str, Any]:
     # A method's own limit goes before that for all. Neither changes a number.
     limit = protocol.pop("timeout_seconds", None)
     limit = method.pop("timeout_seconds", limit)
+    check_seconds("timeout_seconds", limit)
+    # Equal numbers make one cell. A method's are left alone: its classifier may take 1 and 1.0 for
+    # different things, as scikit-learn's max_features does.
+    protocol = canonical(protocol)
+    check_protocol(protocol)
     return {
-        "dataset": {"name": dataset["name"], "data": dataset["data"]},
-        "task": str(dataset["task"]),
+        "dataset": {"name": dataset["name"], "data": canonical(dataset["data"])},
+        "task": str(canonical(dataset["task"])),
         "method": method,
         "protocol": protocol,
         "timeout_seconds": limit,

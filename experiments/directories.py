@@ -12,6 +12,36 @@ from pathlib import Path
 DEFAULT_RESULTS = Path("reproduction")
 COMMITTED_RESULTS = Path("results")
 
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def check_results(name: str, given: object) -> Path:
+    """Read the name of a directory of results.
+
+    Parameters
+    ----------
+    name : str
+        What is given, for the message.
+    given : object
+        A path as text.
+
+    Returns
+    -------
+    results : Path
+
+    Raises
+    ------
+    ValueError
+        Nothing, or the repository's root, which results would be scattered over.
+    """
+    text = "" if given is None else str(given)
+    if not text.strip() or Path(text).resolve() == _ROOT:
+        raise ValueError(
+            f"{name} must name a directory for results, such as {DEFAULT_RESULTS}, and not the "
+            f"repository's root, got {text!r}."
+        )
+    return Path(text)
+
 
 def nothing_there(results: Path) -> str | None:
     """Say that nothing was run into the default directory yet, and how to read the committed one.

@@ -8,7 +8,8 @@
 
 Records are those of ``reproduction``; ``--results results`` takes the committed ones.
 ``--verify`` changes no record. The exit status is 1 if it finds a difference, 2 if there is no
-record to explain.
+record to explain or the command is wrong, 141 if the reader of the output is gone, 74 if the output
+cannot be written.
 """
 
 # The threads of numerical libraries are limited before any is imported.
@@ -28,10 +29,11 @@ set_thread_variables()
 from experiments.agreement import agreement, environment_difference
 from experiments.cells import Cell, CellState, cell_state, run_cell
 from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.console import run_command
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
 from experiments.published import STAND_INS, has_published, published
 from experiments.records import Outcome, Record, RecordStore
-from experiments.reproduce import rerun_command
+from experiments.reproduce import rerun_command, results_path
 from experiments.statistics import mean_and_interval
 
 
@@ -98,7 +100,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
     parser.add_argument(
         "--results",
-        type=Path,
+        type=results_path,
         default=DEFAULT_RESULTS,
         help="directory that holds the records; the committed ones are in "
         f"{COMMITTED_RESULTS} (default: %(default)s)",
@@ -241,4 +243,4 @@ def _command(cell: Cell, options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))

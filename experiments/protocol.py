@@ -12,7 +12,7 @@ to score predictions once they are made.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
-from experiments.datasets.base import LockedLabels, Task, unlock
-from experiments.seeds import derive_seed
+from experiments.datasets.base import LockedLabels, Task, freeze_arrays, unlock
+from experiments.seeds import derive_seed, method_seed_of
+from experiments.settings import check_protocol
 from krda.adaptation import DomainAdaptationClassifier, Domains, fit_together
 
 Method = DomainAdaptationClassifier | TargetOnly
@@ -47,16 +48,15 @@ class Protocol:
     max_rows: int | None = None
 
     def __post_init__(self) -> None:
-        if self.n_repetitions < 1:
-            raise ValueError(f"n_repetitions must be at least 1, got {self.n_repetitions}.")
-        for name in ("source_fraction", "target_fraction"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must lie in (0, 1], got {getattr(self, name)}.")
+        check_protocol(vars(self))
 
 
 @dataclass(frozen=True)
 class Repetition:
     """What one repetition gives to a method: rows of both domains, labels of the source only.
+
+    Its arrays are read-only copies: a method that makes them writeable and changes them changes
+    its own numbers and no other's.
 
     Attributes
     ----------
@@ -74,6 +74,9 @@ class Repetition:
     yt: LockedLabels
     X_test: NDArray[np.float64]
     y_test: LockedLabels
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ def method_seed(task: Task, method: str, repetition: int) -> int:
     -------
     seed : int
     """
-    return derive_seed(task.dataset, task.name, "method", method, repetition)
+    return method_seed_of(task.dataset, task.name, method, repetition)
 
 
 def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
@@ -166,15 +169,17 @@ def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
     Raises
     ------
     ValueError
-        Predictions of the wrong shape.
+        Predictions of the wrong shape, or that are none of the labels of the training rows.
     """
     method = factory(seed)
+    labels = data.ys
     start = time.perf_counter()
     if isinstance(method, TargetOnly):
-        method.fit(data.Xt, unlock(data.yt))
+        labels = unlock(data.yt)
+        method.fit(data.Xt, labels)
     else:
-        method.fit(data.Xs, data.ys, data.Xt)
-    return _score(method, data, time.perf_counter() - start)
+        method.fit(data.Xs, labels, data.Xt)
+    return _score(method, data, labels, time.perf_counter() - start)
 
 
 def measure_together(
@@ -207,13 +212,15 @@ def measure_together(
             outcomes.append(error)
             continue
         try:
-            outcomes.append(_score(method, repetition, seconds))
+            outcomes.append(_score(method, repetition, repetition.ys, seconds))
         except Exception as raised:
             outcomes.append(raised)
     return outcomes
 
 
-def _score(method: Method, data: Repetition, fit_seconds: float) -> Measurement:
+def _score(
+    method: Method, data: Repetition, trained_on: NDArray[Any], fit_seconds: float
+) -> Measurement:
     """Let a fitted method predict the test rows, and compare."""
     start = time.perf_counter()
     predictions = np.asarray(method.predict(data.X_test))
@@ -223,6 +230,15 @@ def _score(method: Method, data: Repetition, fit_seconds: float) -> Measurement:
         raise ValueError(
             f"{type(method).__name__}.predict must return one label a row, shape {labels.shape}; "
             f"got shape {predictions.shape}."
+        )
+    classes = dict.fromkeys(trained_on.tolist())
+    unknown = [p for p in predictions.tolist() if not isinstance(p, Hashable) or p not in classes]
+    if unknown:
+        label, got = next(iter(classes)), unknown[0]
+        raise ValueError(
+            f"{type(method).__name__}.predict must return labels of its training rows, such as "
+            f"{label!r} ({type(label).__name__}); got {got!r} ({type(got).__name__}) and the like "
+            f"in {len(unknown)} of {len(predictions)} rows."
         )
     return Measurement(
         accuracy=float(np.mean(predictions == labels)),

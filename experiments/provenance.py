@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -165,7 +166,8 @@ def _revision() -> dict[str, Any]:
                 # A look must not take the lock that a person's own command may want.
                 ["git", "--no-optional-locks", "-C", str(_ROOT), *arguments],
                 capture_output=True,
-                text=True,
+                encoding=sys.getfilesystemencoding(),
+                errors="surrogateescape",
                 timeout=10,
             )
         except (OSError, subprocess.TimeoutExpired):

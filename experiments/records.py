@@ -39,6 +39,9 @@ SCHEMA = 1
 Status = Literal["done", "failed", "diverged", "timeout", "pending"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
+ERROR_LENGTH = 2000
+"""Most characters of an error that a record keeps."""
+
 # Keys of an outcome that are left out where they are None.
 _OPTIONAL = frozenset({"environment"})
 
@@ -48,6 +51,32 @@ _PREFIX = 12  # hex digits of config_sha256 in a file's name
 _SUFFIX = ".json"
 CLAIM = ".claim"
 """Ends the name of the file by which a process claims a cell; see experiments.cell_claims."""
+
+
+def one_line(text: str, length: int = ERROR_LENGTH) -> str:
+    r"""Make a text one line that any file, table and terminal can show.
+
+    Blanks and line ends become single blanks; other control characters, lone surrogates and what
+    else cannot be printed become escapes, such as ``\x1b``.
+
+    Parameters
+    ----------
+    text : str
+    length : int
+        The rest of a longer text is left out, and the line says how much that is.
+
+    Returns
+    -------
+    line : str
+    """
+    line = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii")
+        for c in " ".join(text.split())
+    )
+    if len(line) <= length:
+        return line
+    kept = line[: length - 40].rstrip()
+    return f"{kept} ... [{len(line) - len(kept)} more characters]"
 
 
 class RecordError(Exception):
@@ -62,6 +91,7 @@ class RecordError(Exception):
     """
 
     def __init__(self, path: Path, reason: str) -> None:
+        reason = one_line(reason)
         super().__init__(path, reason)
         self.path = path
         self.reason = reason
@@ -87,7 +117,7 @@ class Outcome:
     fit_seconds, predict_seconds : float or None
         Wall time; None where the step was not reached or not finished.
     error : str or None
-        Why it is not done; None exactly where it is.
+        Why it is not done, made :func:`one_line`; None exactly where it is.
     environment : dict or None
         What it ran on, where that is not the record's own ``environment``: a repetition that was
         kept from an earlier run. None elsewhere, and then not in the file either.
@@ -132,6 +162,7 @@ class Outcome:
                      self.accuracy)  # fmt: skip
             _require(isinstance(self.error, str) and self.error.strip() != "", "error",
                      f"a text that says why status is {self.status!r}", self.error)  # fmt: skip
+            object.__setattr__(self, "error", one_line(str(self.error)))
 
 
 @dataclass(frozen=True)
@@ -202,6 +233,23 @@ class Record:
         _require(numbers == list(range(len(numbers))), "outcomes",
                  f"repetitions 0..{len(numbers) - 1}, each once", numbers)  # fmt: skip
         object.__setattr__(self, "outcomes", ordered)
+        self._check_config()
+
+    def _check_config(self) -> None:
+        """Refuse a record that contradicts its own config."""
+        expected = sha256_of(self.config)
+        _require(self.config_sha256 == expected, "config_sha256",
+                 f"{expected}, that of the config", self.config_sha256)  # fmt: skip
+        parts: dict[str, Any] = {
+            key: self.config.get(key) for key in ("dataset", "method", "protocol")
+        }
+        if not all(isinstance(part, dict) for part in parts.values()):
+            return  # not of a cell
+        names = (parts["dataset"].get("name"), self.config.get("task"), parts["method"].get("name"))
+        own = (self.dataset, self.task, self.method)
+        _require(own == names, "dataset, task, method", f"{names}, as in the config", own)
+        n = parts["protocol"].get("n_repetitions")
+        _require(len(self.outcomes) == n, "outcomes", f"{n}, as in the config", len(self.outcomes))
 
     @property
     def complete(self) -> bool:

@@ -16,9 +16,10 @@ from experiments.cells import Cell
 from experiments.curves import CurvePlan
 from experiments.plan import METHOD_LABELS, TablePlan, method_label
 from experiments.provenance import kernels_line
-from experiments.records import Record, RecordError, RecordStore
+from experiments.records import Record, RecordError, RecordStore, one_line
 from experiments.table_specs import table_parts, table_spec
 from experiments.tables import Lookup, render_csv, render_latex, render_markdown
+from experiments.tables.markdown import escape
 from experiments.whole_files import write_text
 
 # Worker processes import this module, and need no statistics.
@@ -262,9 +263,12 @@ def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory:
         "",
         "Rendered from the records. The command is `make results`.",
         "",
-        *(f"- {text}: {n} cells" for text, n in origin.machines.items()),
-        *(f"- {text}: {n} cells" for text, n in origin.code.items()),
-        *(f"- {name} {', '.join(found)}" for name, found in origin.libraries.items()),
+        *(f"- {escape(one_line(text))}: {n} cells" for text, n in origin.machines.items()),
+        *(f"- {escape(one_line(text))}: {n} cells" for text, n in origin.code.items()),
+        *(
+            f"- {escape(one_line(' '.join((name, ', '.join(found)))))}"
+            for name, found in origin.libraries.items()
+        ),
         "",
         "## Seconds per fit",
         "",
@@ -276,7 +280,7 @@ def render_provenance(plans: Sequence[TablePlan], store: RecordStore, directory:
     for method, seconds in origin.seconds.items():
         found = [seconds.get(name) for name in names]
         told = [f"{median(t):.3f} | {max(t):.3f}" if t else "– | –" for t in found]
-        lines.append(f"| {method_label(method)} | " + " | ".join(told) + " |")
+        lines.append(f"| {escape(method_label(method))} | " + " | ".join(told) + " |")
     return _write(directory / "provenance.md", "\n".join(lines) + "\n")
 
 

@@ -12,13 +12,16 @@
 
 Records that are complete are not computed again, so an interrupted run goes on where it stopped,
 and several runs on one directory share the work. The exit status is 1 if a cell failed, nothing
-more could be written or the check failed, 130 after Ctrl-C. See docs/runner.md.
+more could be written, a record is damaged (--status) or the check failed; 130 after Ctrl-C; 141 if
+the reader of the output is gone, which ends the run; 74 if the output cannot be written. See
+docs/runner.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import signal
 import sys
@@ -38,11 +41,18 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.cells import Cell, cell_state
 from experiments.configuration import config_names
+from experiments.console import OutputLost, run_command
 from experiments.curves import CurvePlan, curves_of
 from experiments.datasets.raw import RawDataError
-from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
+from experiments.directories import (
+    COMMITTED_RESULTS,
+    DEFAULT_RESULTS,
+    check_results,
+    nothing_there,
+)
 from experiments.plan import TablePlan, default_tables, load_table, note_on_hepmass
-from experiments.records import RecordStore
+from experiments.records import RecordStore, one_line
+from experiments.settings import check_seconds
 
 # What runs or renders cells loads numerical libraries; --status does without.
 if TYPE_CHECKING:
@@ -50,6 +60,21 @@ if TYPE_CHECKING:
 
 PLAIN_SECONDS = 30.0
 """Time between two lines of progress where there is no terminal."""
+
+
+class _Console(Console):
+    """Rich's console, which leaves a closed pipe to :func:`experiments.console.run_command`."""
+
+    def on_broken_pipe(self) -> None:
+        raise OutputLost(BrokenPipeError())
+
+
+def results_path(text: str) -> Path:
+    """Read ``--results`` of a command line."""
+    try:
+        return check_results("--results", text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -74,7 +99,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
     parser.add_argument(
         "--results",
-        type=Path,
+        type=results_path,
         default=DEFAULT_RESULTS,
         help="where records, tables and figures go; the committed ones are in "
         f"{COMMITTED_RESULTS} (default: %(default)s)",
@@ -108,8 +133,10 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
             parser.error(f"argument --{group}: {error}")
     if parsed.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {parsed.jobs}")
-    if parsed.timeout is not None and not parsed.timeout > 0:
-        parser.error(f"--timeout must be positive, got {parsed.timeout:g}")
+    try:
+        check_seconds("--timeout", parsed.timeout)
+    except ValueError as error:
+        parser.error(str(error))
     return parsed
 
 
@@ -157,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The process's exit status.
     """
     options = parse_arguments(arguments)
-    console = Console(highlight=False, soft_wrap=True)
+    console = _Console(highlight=False, soft_wrap=True)
     store = RecordStore(options.results / "records")
     overrides = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
     names = options.table or default_tables(store.root)
@@ -180,8 +207,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 markup=False,
             )
     if options.status or options.check:
-        current = show_status(console, tables, store, options.method, name_stale=options.check)
-        return 1 if options.check and not current else 0
+        current, intact = show_status(
+            console, tables, store, options.method, name_stale=options.check
+        )
+        return int(not current if options.check else not intact)
     failures: list[Failure] = []
     try:
         if not options.render:
@@ -407,7 +436,7 @@ def show_status(
     methods: Sequence[str] | None = None,
     *,
     name_stale: bool = False,
-) -> bool:
+) -> tuple[bool, bool]:
     """Print for each table how many cells are in which state, then the files that are not right.
 
     Parameters
@@ -425,9 +454,12 @@ def show_status(
     current : bool
         Whether every record that is there is a valid one, of the data, code and libraries that are
         here.
+    intact : bool
+        Whether every record that is there is a valid one.
     """
     scan = store.scan()
     n_stale, n_unknown = 0, 0
+    damaged = {damage.path: damage.reason for damage in scan.damaged}
     wanted: set[Path] = set()
     plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     for plan in plans:
@@ -441,6 +473,11 @@ def show_status(
         for cell in chosen:
             found = cell_state(cell, store, read=scan.at, data_sha256=Cell.remembered_data_sha256)
             counts[found.state] += 1
+            if found.state == "damaged":
+                damaged.setdefault(
+                    store.path(cell.dataset, cell.task, cell.method, cell.config_sha256),
+                    str(found.reason),
+                )
             if found.state == "unavailable":
                 reasons[str(found.reason)] += 1
             if found.state == "stale":
@@ -452,10 +489,10 @@ def show_status(
         n_unknown += counts["unavailable"]
         for reason, n in reasons.items():
             console.print(f"  {n} of unavailable data: {reason}", markup=False)
-    for damage in scan.damaged:
-        console.print(f"damaged: {damage.path}: {damage.reason}", markup=False)
+    for path, reason in damaged.items():
+        console.print(one_line(f"damaged: {path}: {reason}"), markup=False)
     for path in scan.foreign:
-        console.print(f"foreign: {path}: no record, and none is read from it", markup=False)
+        console.print(one_line(f"foreign: {path}: no record; it is not read"), markup=False)
     others = sum(store.path_of(record) not in wanted for record in scan)
     if others:
         console.print(f"{others} records of other cells than these tables have")
@@ -463,7 +500,7 @@ def show_status(
         console.print(
             f"Stale: {n_stale} of the cells above; what is rendered of them is not of this code."
         )
-    return not (n_stale or n_unknown or scan.damaged)
+    return not (n_stale or n_unknown or damaged), not damaged
 
 
 def print_ledger(
@@ -516,15 +553,28 @@ def rerun_command(cell: Cell, results: Path, protocol: str, overrides: Sequence[
         "-m",
         "experiments.run",
         f"dataset={cell.dataset}",
-        f"dataset.task={cell.task}",
+        f"dataset.task={hydra_value(cell.task)}",
         f"method={cell.method}",
         *cell.overrides,
-        f"runtime.results={results}",
+        f"runtime.results={hydra_value(str(results))}",
     ]
     if protocol != "paper":
         command.append(f"protocol={protocol}")
     command += overrides
     return shlex.join(command)
+
+
+def hydra_value(text: str) -> str:
+    """Write a text as a value in Hydra's grammar, in quotes unless it is a plain word."""
+    # Numbers that their own text would not come back from, such as 1e5, count as plain no more.
+    if re.fullmatch(r"[A-Za-z/.][A-Za-z0-9/._-]*|0|[1-9][0-9]*", text, re.ASCII) and (
+        text.lower() not in ("true", "false", "null", "nan", "inf")
+    ):
+        return text
+    # Backslashes count where quotes, interpolations or the end follow.
+    text = re.sub(r"(\\*)\$\{", lambda found: f"{found[1]}{found[1]}\\${{", text)
+    text = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
+    return f"'{text}'"
 
 
 def _terminate(number: int, frame: object) -> None:
@@ -534,4 +584,4 @@ def _terminate(number: int, frame: object) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(main())
+    sys.exit(run_command(main))

@@ -8,8 +8,10 @@
     python -m experiments.run --help
 
 A cell that is already complete is read from its record instead of run again, unless
-``runtime.force=true``. A job that fails stops no other; those that failed are listed at the end,
-and the exit status is 1. docs/cluster.md has the launchers.
+``runtime.force=true``. A cell is run in a child of its job's process, so a job that fails, exits
+or crashes stops no other; those that failed are listed at the end, and the exit status is 1. It is
+130 after Ctrl-C, 141 if the reader of the output is gone, 74 if the output cannot be written.
+docs/cluster.md has the launchers.
 
 Hydra's sweepers are given the mean accuracy or, with ``runtime.objective=held_out_nll``, the mean
 held-out NLL, which needs no target label. A job that failed gives None.
@@ -17,6 +19,8 @@ held-out NLL, which needs no target label. A job that failed gives None.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import shlex
 import sys
@@ -32,14 +36,18 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.cells import Cell, CellState, cell_state, run_cell
+from experiments.cells import Cell, CellState, cell_state, describe_error, run_cell
 from experiments.configuration import CONFIG_DIRECTORY, cell_from_config
-from experiments.isolation import run_isolated
+from experiments.console import run_command
+from experiments.directories import check_results
+from experiments.isolation import isolated
 from experiments.objectives import check_objective, held_out_nll
 from experiments.records import Record, RecordStore
+from experiments.settings import check_seconds
 from experiments.statistics import mean_and_interval
 from experiments.sweeps import JobNote, first_note, is_single, pin_threads, read_notes, write_note
 from experiments.tables.wording import number
+from experiments.whole_files import write_text
 
 
 def describe(record: Record) -> str:
@@ -64,31 +72,41 @@ def describe(record: Record) -> str:
     return f"{name}: {number(100 * interval.mean)}{width} % ({single}{counted})"
 
 
-def run_or_read(cell: Cell, store: RecordStore, *, force: bool = False) -> tuple[Record, bool]:
-    """Give a cell's record, running the cell only where it has to.
+def run(cell: Cell, store: RecordStore, found: CellState) -> Record:
+    """Run a cell, and write its record after each repetition.
 
     Parameters
     ----------
     cell : Cell
     store : RecordStore
-    force : bool
-        Run it in any case.
+    found : CellState
+        Repetitions that were done are taken over; a kill costs the one at work alone.
 
     Returns
     -------
     record : Record
-    ran : bool
-        Whether it was run now.
     """
-    found = CellState("missing") if force else cell_state(cell, store)
-    if found.state == "done" and found.record is not None:
-        return found.record, False
-    # Repetitions that were done are taken over; a kill costs the one at work alone.
     record = run_cell(cell, found.resumable, checkpoint=store.write)
     path = store.write(record)
     if store.read(path) != record:
         print(f"{path}: an earlier record with more finished repetitions stays", file=sys.stderr)
-    return record, True
+    return record
+
+
+def load_libraries(cell: Cell) -> None:
+    """Import what a cell needs. Its repetitions tell what cannot be imported."""
+    for module in cell.modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+
+
+def check_runtime(runtime: DictConfig) -> None:
+    """Raise ValueError unless a cell can be run as the config says."""
+    check_objective(runtime.objective)
+    check_results("runtime.results", runtime.results)
+    check_seconds("runtime.timeout_seconds", runtime.timeout_seconds)
+    if not isinstance(runtime.force, bool):
+        raise ValueError(f"runtime.force must be true or false, got {runtime.force!r}.")
 
 
 def job(config: DictConfig) -> float | None:
@@ -107,23 +125,23 @@ def job(config: DictConfig) -> float | None:
     # Until it is replaced, it tells of a job that was killed.
     write_note(note)
     try:
-        check_objective(config.runtime.objective)
+        check_runtime(config.runtime)
         cell = cell_from_config(config)
         note = replace(note, cell=cell.label)
         write_note(note)
         if config.runtime.objective == "held_out_nll":
-            note = _tune(cell, note)
+            note = _tune(cell, config, note)
         else:
             note = _measure(cell, config, note)
-    except Exception as error:
-        note = replace(note, state="failed", error=f"{type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:
+        note = replace(note, state="failed", error=describe_error(error))
         write_note(note)
         if is_single():
             raise
         # A sweep goes on: some launchers and sweepers end it where a job raises.
         print(f"{note.label}: {note.error}", file=sys.stderr)
         trace = Path(HydraConfig.get().runtime.output_dir, "traceback.txt")
-        trace.write_text(traceback.format_exc(), encoding="utf-8")
+        write_text(trace, traceback.format_exc())
         return None
     write_note(note)
     return note.value
@@ -133,17 +151,15 @@ def _measure(cell: Cell, config: DictConfig, note: JobNote) -> JobNote:
     """Run or read the cell, for its accuracy."""
     runtime, cwd = config.runtime, hydra.utils.get_original_cwd()
     store = RecordStore(Path(cwd) / runtime.results / "records")
-    record, ran = None, True
-    if runtime.isolate or runtime.timeout_seconds is not None:
-        found = CellState("missing") if runtime.force else cell_state(cell, store)
-        if found.state != "done":
-            # What it raises says more than a process's exit code.
-            cell.load()
-            record = run_isolated(
-                cell, store, force=runtime.force, timeout_seconds=runtime.timeout_seconds
-            )
-    if record is None:
-        record, ran = run_or_read(cell, store, force=runtime.force)
+    found = CellState("missing") if runtime.force else cell_state(cell, store)
+    ran = found.record is None or found.state != "done"
+    if found.record is None or ran:
+        # What all jobs of this process need is loaded once, here; what raises says so here, too.
+        cell.load()
+        load_libraries(cell)
+        record = isolated(lambda: run(cell, store, found), runtime.timeout_seconds)
+    else:
+        record = found.record
     print(describe(record))
     print(f"  {'written to' if ran else 'read from'} {os.path.relpath(store.path_of(record), cwd)}")
     errors = [f"repetition {o.repetition} {o.status}: {o.error}" for o in record.unfinished]
@@ -159,9 +175,9 @@ def _measure(cell: Cell, config: DictConfig, note: JobNote) -> JobNote:
     )
 
 
-def _tune(cell: Cell, note: JobNote) -> JobNote:
+def _tune(cell: Cell, config: DictConfig, note: JobNote) -> JobNote:
     """Fit the cell's densities, for their held-out NLL; no record is written."""
-    values = held_out_nll(cell)
+    values = isolated(lambda: held_out_nll(cell), config.runtime.timeout_seconds)
     mean = sum(values) / len(values)
     single = " ".join(f"{value:.4f}" for value in values)
     print(f"{cell.label}: held-out NLL {mean:.4f} ({single}); no record is written")
@@ -252,4 +268,4 @@ if __name__ == "__main__":
     # not that of `__main__`; the workers then import it, and limit their threads first.
     from experiments.run import command_line as imported_command_line
 
-    sys.exit(imported_command_line())
+    sys.exit(run_command(imported_command_line))

@@ -36,6 +36,7 @@ from experiments.cells import (
     lost_outcome,
     record_of,
     run_repetitions,
+    seed_of,
 )
 from experiments.estimates import Estimates
 from experiments.records import Outcome, Record, RecordError, RecordStore, Status
@@ -227,7 +228,7 @@ class Run:
             self.damaged.append(str(found.reason))
         try:
             data_sha256 = cell.data_sha256()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Loading data can fail in as many ways as there are data sets.
             self.failures.append(Failure(cell, None, "failed", f"no data: {describe_error(error)}"))
             return
@@ -358,6 +359,14 @@ class Run:
             work.at, work.written = (), time.monotonic()
         elif event.kind == "progress" and isinstance(event.result, Outcome):
             outcome = event.result
+            if outcome.repetition not in work.at:
+                return
+            seed = seed_of(work.cell, outcome.repetition)
+            if outcome.seed != seed:
+                outcome = lost_outcome(
+                    work.cell, outcome.repetition, "failed",
+                    f"its worker sent a result of the seed {outcome.seed}, not of {seed}",
+                )  # fmt: skip
             # First of all: an interrupt from here on must not cost what was done.
             work.unwritten = True
             work.at = tuple(r for r in work.at if r != outcome.repetition)
@@ -370,8 +379,12 @@ class Run:
             if work.todo:
                 self._checkpoint(work)
         elif event.kind == "progress" and isinstance(event.result, tuple):
-            work.at = event.result
+            work.at = tuple(r for r in event.result if r in work.todo)
         elif event.kind == "done":
+            for repetition in work.todo:
+                work.outcomes[repetition] = lost_outcome(
+                    work.cell, repetition, "failed", "its worker sent no result of it"
+                )
             self._finish(key)
         else:
             work.unwritten = True

@@ -20,3 +20,8 @@ def derive_seed(*names: str | int) -> int:
     """
     text = "\x1f".join(str(name) for name in names)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
+
+
+def method_seed_of(dataset: str, task: str, method: str, repetition: int) -> int:
+    """Derive the seed of a method's own randomness from the names of what it runs on."""
+    return derive_seed(dataset, task, "method", method, repetition)

@@ -85,7 +85,7 @@ def text_written_whole(path: Path, encoding: str = "utf-8") -> Iterator[TextIO]:
         As :func:`written_whole`.
     """
     with written_whole(path) as raw:
-        file = io.TextIOWrapper(raw, encoding=encoding, newline="")
+        file = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
         yield file
         # Leaves the binary file open, to be closed by its own context.
         file.detach()
@@ -99,7 +99,8 @@ def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
     path : Path
         Its directory is made.
     text : str
-        Ends of lines are written as they are.
+        Ends of lines are written as they are; what the encoding does not have, such as a lone
+        surrogate, is written as an escape.
     encoding : str
 
     Raises
@@ -108,7 +109,7 @@ def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
         As :func:`written_whole`.
     """
     with written_whole(path) as file:
-        file.write(text.encode(encoding))
+        file.write(text.encode(encoding, "backslashreplace"))
 
 
 def remove_old(paths: Iterable[Path], older_than_seconds: float = 3600.0) -> tuple[Path, ...]:

@@ -9,13 +9,14 @@ themselves when the process that started them is gone.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
@@ -58,6 +59,7 @@ class _Worker(Generic[J]):
     process: BaseProcess
     connection: Connection
     job: J | None = None
+    number: int = -1  # of the job, in the order in which jobs are started
     limit: float | None = None
     deadline: float | None = None
 
@@ -80,25 +82,40 @@ def _serve(
     if prepare is not None:
         prepare()
 
+    own = os.getpid()
+    number = -1
+
+    def send(kind: str, content: Any) -> None:
+        if os.getpid() != own:
+            # A child that the job has forked came back from it. One process answers for a job.
+            os._exit(1)
+        connection.send((number, kind, content))
+
     def report(news: Any) -> None:
-        connection.send(("progress", news))
+        send("progress", news)
 
     while True:
         try:
-            job = connection.recv()
+            number, job = connection.recv()
         except (EOFError, OSError):
             return
         try:
-            connection.send(("started", None))
+            send("started", None)
             answer = ("done", function(job, report))
         except BrokenPipeError:
             return
-        except Exception as error:
-            answer = ("failed", f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:
+            answer = ("failed", _describe(error))
         try:
-            connection.send(answer)
+            send(*answer)
         except BrokenPipeError:
             return
+
+
+def _describe(error: BaseException) -> str:
+    from experiments.cells import describe_error
+
+    return describe_error(error)
 
 
 def _end_with_parent() -> None:
@@ -148,6 +165,7 @@ def run_jobs(
     """
     context = multiprocessing.get_context("spawn")
     source = iter(jobs)
+    numbers = itertools.count()
     exhausted = False
     workers: list[_Worker[J]] = []
     try:
@@ -168,19 +186,20 @@ def run_jobs(
                 if idle is None:
                     idle = _start(context, function, prepare)
                     workers.append(idle)
-                idle.job, idle.deadline = job, None
+                idle.job, idle.number, idle.deadline = job, next(numbers), None
                 with contextlib.suppress(OSError):  # A dead worker is noticed below.
-                    idle.connection.send(job)
+                    idle.connection.send((idle.number, job))
             busy = [worker for worker in workers if worker.job is not None]
             if not busy and exhausted:
                 return
             deadlines = [w.deadline - time.monotonic() for w in busy if w.deadline is not None]
-            ready = wait(
-                [worker.connection for worker in busy], max(0.0, min([tick_seconds, *deadlines]))
+            wait(
+                [c for w in busy for c in (w.connection, w.process.sentinel)],
+                max(0.0, min([tick_seconds, *deadlines])),
             )
             happened = False
             for worker in busy:
-                event = _event(worker, worker.connection in ready)
+                event = _event(worker)
                 if event is None:
                     continue
                 happened = True
@@ -192,9 +211,11 @@ def run_jobs(
                     )
                 else:
                     worker.job = None
-                    if event.kind == "timeout" or not worker.process.is_alive():
+                    if event.kind in ("timeout", "lost") or not worker.process.is_alive():
                         _kill([worker])
                         workers.remove(worker)
+                if event.kind == "lost":
+                    event = replace(event, kind="failed")
                 yield event
             if not happened:
                 yield Event("tick")
@@ -220,19 +241,32 @@ def _start(
     return _Worker(process, ours)
 
 
-def _event(worker: _Worker[J], ready: bool) -> Event[J, Any] | None:
-    """What became of a busy worker's job; None where it is still at work."""
+def _event(worker: _Worker[J]) -> Event[J, Any] | None:
+    """What became of a busy worker's job; None where it is still at work.
+
+    Of the kind "lost" where the worker has failed and must go.
+    """
     job = worker.job
     assert job is not None
-    if ready:
+    # Asked first: a worker may send its last words and end between the two questions.
+    alive = worker.process.is_alive()
+    if worker.connection.poll():
         try:
-            kind, content = worker.connection.recv()
+            number, kind, content = worker.connection.recv()
         except (EOFError, OSError):
             worker.process.join(timeout=5)
-            return Event("failed", job, error=_death(worker.process.exitcode))
+            return Event("lost", job, error=_death(worker.process.exitcode))
+        except Exception as error:
+            return Event("lost", job, error=f"the worker's message cannot be read: {error!r}")
+        if number != worker.number:
+            # What another process sends in a worker's place, or too late, is of no job.
+            return None
         if kind == "failed":
             return Event("failed", job, error=content)
         return Event(kind, job, result=content)
+    if not alive:
+        # A child of the worker may keep the pipe open, so that its death need not end it.
+        return Event("lost", job, error=_death(worker.process.exitcode))
     if worker.deadline is not None and time.monotonic() >= worker.deadline:
         return Event("timeout", job, error=f"the time limit of {worker.limit:g} s was exceeded")
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,9 +46,19 @@ def unlock(labels: LockedLabels) -> NDArray[Any]:
     return labels._LockedLabels__labels  # type: ignore[attr-defined]
 
 
+def freeze_arrays(data: Any) -> None:
+    """Replace the arrays of a frozen dataclass by copies that cannot be written to."""
+    for field in fields(data):
+        value = getattr(data, field.name)
+        if isinstance(value, np.ndarray):
+            copy = np.array(value)  # in the order of its memory, which can change last digits
+            copy.setflags(write=False)
+            object.__setattr__(data, field.name, copy)
+
+
 @dataclass(frozen=True)
 class Task:
-    """One transfer task.
+    """One transfer task. Its arrays are read-only, as it is kept for several methods.
 
     Attributes
     ----------
@@ -88,6 +98,7 @@ class Task:
         for what, (left, right) in pairs.items():
             if left != right:
                 raise ValueError(f"{self.label}: {what} must agree, got {left} and {right}.")
+        freeze_arrays(self)
 
     @property
     def label(self) -> str:

@@ -8,6 +8,7 @@ from sklearn.datasets import make_moons
 
 from experiments.datasets.base import LockedLabels, Task
 from experiments.seeds import derive_seed
+from experiments.settings import canonical
 
 # Centre of the two half-circles without noise: the point they are rotated about.
 _CENTRE = np.array([0.5, 0.25])
@@ -74,7 +75,7 @@ class Moons:
     @property
     def task_names(self) -> tuple[str, ...]:
         """Angles in degrees as text: "10", "20", ..."""
-        return tuple(f"{angle:g}" for angle in self.angles)
+        return tuple(str(canonical(angle)) for angle in self.angles)
 
     def task(self, name: str) -> Task:
         """Draw the task of one angle.
@@ -105,7 +106,7 @@ class Moons:
         X_test, y_test = self._draw("test", self.n_test)
         return Task(
             dataset=self.name,
-            name=f"{angle:g}",
+            name=str(canonical(angle)),
             Xs=Xs,
             ys=ys,
             Xt=rotate(Xt, angle),

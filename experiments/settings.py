@@ -1,0 +1,52 @@
+"""What settings may be, and the one form in which equal numbers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+
+def canonical(value: Any) -> Any:
+    """Write whole numbers as int, also within lists and dicts: 40.0 and 4e1 are 40."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [canonical(item) for item in value]
+    if isinstance(value, dict):
+        return {key: canonical(item) for key, item in value.items()}
+    return value
+
+
+def check_whole(name: str, value: Any, *, optional: bool = False) -> None:
+    """Raise ValueError unless the value is a whole number of at least 1, or None where allowed."""
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        null = " or null" if optional else ""
+        raise ValueError(f"{name} must be a whole number of at least 1{null}, got {value!r}.")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a real number in (0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+        raise ValueError(f"{name} must be a number in (0, 1], got {value!r}.")
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a positive number or None, which is no limit."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0:
+        raise ValueError(f"{name} must be a positive number of seconds or null, got {value!r}.")
+
+
+def check_protocol(settings: Mapping[str, Any]) -> None:
+    """Raise ValueError unless a protocol can be run with these settings, as many as are given."""
+    if "n_repetitions" in settings:
+        check_whole("n_repetitions", settings["n_repetitions"])
+    for name in ("source_fraction", "target_fraction"):
+        if name in settings:
+            check_share(name, settings[name])
+    if "max_rows" in settings:
+        check_whole("max_rows", settings["max_rows"], optional=True)

@@ -433,16 +433,14 @@ def test_parameters_that_cannot_work_are_refused_by_name(name, value):
 
 
 def together(methods, tasks):
-    """Fit as one, and check each against a fit of its own, up to what training makes of rounding."""
+    """Fit as one, and check each against a fit of its own: training enlarges rounding a little."""
     given = [Domains(*task) for task in tasks]
     errors = fit_together(methods, given)
     for method, task, error in zip(methods, tasks, errors, strict=True):
         if error is not None:
             continue
         alone = clone(method).fit(*task)
-        scale = task[2].std(axis=0)
-        own, beside = (fitted.transform(task[0]) / scale for fitted in (alone, method))
-        np.testing.assert_allclose(beside, own, atol=1e-2)
+        np.testing.assert_allclose(method.transform(task[0]), alone.transform(task[0]), atol=0.02)
         assert method.held_out_nll_ == pytest.approx(alone.held_out_nll_, abs=1e-3)
         np.testing.assert_array_equal(alone.history_.steps, method.history_.steps)
     return errors

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -168,12 +169,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = _Console()
     try:
         options = _parse(arguments)
-    except SystemExit:  # after a usage or a help, which may not have been written yet
+    except SystemExit as end:  # after a help or an error, which may not have been written yet
         console.say(end="")
-        raise
+        raise SystemExit(end.code or 3 * console.lost) from None
     try:
         _run(options, console)
-    except (ValueError, ArithmeticError, MemoryError) as error:  # TableError, or from the fit
+    except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
         console.complain(_explain(error, options))
         return 1
     except KeyboardInterrupt:
@@ -200,11 +201,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _explain(error: BaseException, options: argparse.Namespace) -> str:
     """Say what an error is about, in the words of the command line."""
     message = str(error) or type(error).__name__
-    if isinstance(error, TableError):
+    if not re.search(r"\b(Xs|ys|Xt)\b", message) or isinstance(error, TableError):
         return message
     return (
         f"{message} (Xs is {options.source}, ys its column {options.label!r}, Xt is "
-        f"{options.target})"
+        f"{options.target}.)"
     )
 
 
@@ -236,14 +237,18 @@ def _run(options: argparse.Namespace, console: _Console) -> None:
     write = _predict(model, tables, options, console)
     if options.assess:
         console.say("checking the fit\n")
-        found = assess(
-            model,
-            tables.Xs,
-            tables.ys,
-            tables.Xt,
-            n_refits=options.refits,
-            random_state=options.seed,
-        )
+        try:
+            found = assess(
+                model,
+                tables.Xs,
+                tables.ys,
+                tables.Xt,
+                n_refits=options.refits,
+                random_state=options.seed,
+            )
+        except BaseException:
+            console.say(f"the check did not end; {options.output} holds the predictions alone")
+            raise
         console.say(str(found))
         more: dict[str, Any] = {
             "source_only": found.source_only,
@@ -277,7 +282,7 @@ def _predict(
     write(force=options.force)
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         console.say(f"warning: {message}")
-    shares = [f"{label} {np.mean(predicted == label):.1%}" for label in model.classes_]
+    shares = [f"{listed([label])} {np.mean(predicted == label):.1%}" for label in model.classes_]
     console.say(f"predictions: {options.output} ({listed(shares)})")
     return write
 

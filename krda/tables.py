@@ -21,9 +21,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +207,7 @@ def _read(path: Path, separator: str, encoding: str, notes: list[str]) -> dict[s
                 elif len(record) == len(header):
                     rows.append(record)
                 else:
-                    raise TableError(_unequal(path, line, record, len(header)))
+                    raise TableError(_unequal(path, line, record, header))
     except FileNotFoundError as error:
         raise TableError(f"{path} does not exist.") from error
     except (OSError, EOFError, zlib.error) as error:
@@ -315,12 +316,12 @@ def _check_header(path: Path, header: list[str], separator: str) -> list[str]:
     return names
 
 
-def _unequal(path: Path, line: int, record: Sequence[str], width: int) -> str:
+def _unequal(path: Path, line: int, record: Sequence[str], header: Sequence[str]) -> str:
     message = (
         f"{path} cannot be read as CSV: line {line} has {len(record)} values, the header names "
-        f"{width} columns."
+        f"{len(header)} columns ({listed(header)})."
     )
-    if len(record) < width:
+    if len(record) < len(header):
         return f"{message} Complete the line, or take it out."
     if not record[-1]:
         return f"{message} The line ends with a separator: take it away, or add one to the header."
@@ -418,9 +419,10 @@ def _check_labels(path: Path, name: str, text: Sequence[str], notes: list[str]) 
             "needed."
         )
     _refuse_formulas(classes, f"{path} has labels", "take these rows out")
-    alike: dict[float | str, list[str]] = {}
+    alike: dict[Decimal | str, list[str]] = {}
     for cell, value in values.items():
-        alike.setdefault(cell.strip() if value is None else value, []).append(cell)
+        key = cell.strip()
+        alike.setdefault(key if value is None else Decimal(key), []).append(cell)
     for same in alike.values():
         if len(same) > 1:
             notes.append(f"labels that are written differently are classes of their own: {same}.")
@@ -531,7 +533,8 @@ def listed(names: Iterable[object]) -> str:
 
 
 def _quoted(names: Iterable[str]) -> str:
-    return " ".join(shlex.quote(printable(name)) for name in names)
+    text = " ".join(shlex.quote(printable(name)) for name in names)
+    return text if len(text) <= _LENGTH * _LISTED else "COLUMN ..."
 
 
 # Writing
@@ -612,9 +615,13 @@ def _write_whole(path: Path, frame: pd.DataFrame, *, force: bool) -> None:
     """Write beside the file, and rename: whatever ends the program leaves the old or the new."""
     path = path.resolve()  # a link stays one
     temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
+    # The csv module of Python 3.11 leaves carriage returns bare, which readers take for line ends.
+    texts = [*frame.columns, *frame.select_dtypes(exclude="number").to_numpy(dtype=object).flat]
+    bare = any("\r" in str(text) for text in texts)
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL
     try:
         with temporary.open("x", encoding="utf-8", newline="") as stream:
-            frame.to_csv(stream, index=False, lineterminator="\n")
+            frame.to_csv(stream, index=False, lineterminator="\n", quoting=quoting)
             stream.flush()
             os.fsync(stream.fileno())
         if not force:

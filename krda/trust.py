@@ -613,9 +613,9 @@ def _refit(models: Sequence[KRDA], data: Domains, predicted: NDArray[Any]) -> Re
     )
 
 
-def _means(found: Sequence[NDArray[np.bool_] | tuple[float, ...]]) -> tuple[float, ...] | None:
+def _means(found: Sequence[Any]) -> tuple[float, ...] | None:
     """Average the agreements of refits, row by row."""
-    return tuple(np.mean(found, axis=0).tolist()) if found else None
+    return tuple(np.mean(np.array(found), axis=0).tolist()) if found else None
 
 
 def _describe(error: Exception) -> str:

@@ -1,7 +1,12 @@
 """`python -m krda`: two files in, predictions and an assessment out; what is wrong, told first."""
 
+import csv
+import gzip
+import io
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,6 +35,21 @@ def files(tmp_path, monkeypatch):
 
 def change(name, function):
     function(pd.read_csv(name)).to_csv(name, index=False)
+
+
+def set_column(name, key, values):
+    """Write a column of text, as a program would that quotes whatever is not plain."""
+    with Path(name).open(newline="", encoding="utf-8") as stream:
+        header, *rows = csv.reader(stream)
+    header = [*header, key] if key not in header else header
+    rows = [[*row[: header.index(key)], value] for row, value in zip(rows, values, strict=True)]
+    with Path(name).open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([header, *rows])
+
+
+def column(name, key):
+    with Path(name).open(newline="", encoding="utf-8") as stream:
+        return [row[key] for row in csv.DictReader(stream)]
 
 
 def run(*arguments):
@@ -190,12 +210,31 @@ def test_tables_that_do_not_fit_are_refused_before_any_fit(
         ("x,y\n1,2,3\n4,5,6\n", "cannot be read as CSV"),
         ("x,y\n1,2\n3,4,5\n", "cannot be read as CSV"),
         ("x;y\n1;2\n", "--separator"),
+        ("x\ty\n1\t2\n", "--separator '\\t'"),
+        ("x;y\n1,5;2,5\n", "decimal comma"),
+        ("x,y\n1,5,2,5\n", "decimal comma"),
+        ('x,y\n"1,5","2,5"\n3,4\n', "decimal comma"),
+        ("x,y\n1,2\n", "target.csv has 1 row"),
+        ("x,y\n", "target.csv has no rows"),
+        ("x,y\n1,2\n3\n4,5\n", "line 3 has 1 values"),
+        ("x,y\n1,2\n1_0,3\n", "not numbers: x ('1_0')"),
+        ("x,y\n1,2\n1e400,3\n", "infinite values in x ('1e400')"),
+        ("x\n1\n\n3\n", "lacks values in x (1 of 3 rows)"),
+        ("x,y\n1,2\n3,4\0\n", "bytes that are 0"),
+        ("x,y\n1,2\n3,4\n".encode("utf-16"), "--encoding utf-16"),
+        ("x,y\n1,2\n3,4\n".encode("utf-16-le"), "--encoding utf-16-le"),
+        ("x,y,é\n1,2,3\n3,4,5\n".encode("latin-1"), "--encoding cp1252"),
+        (b"PAR1" + bytes(9), "read_parquet"),
+        (b"PK\3\4" + bytes(9), "read_excel"),
+        (gzip.compress(b"x,y\n1,2\n3,4\n")[:-12], "cannot be read"),
     ],
 )
 def test_files_that_are_no_tables_are_refused(files, capsys, monkeypatch, text, expected):
     (files / "target.csv").unlink()
     if text is not None:
-        (files / "target.csv").write_text(text)
+        (files / "target.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    if text == "x\n1\n\n3\n":
+        change("source.csv", lambda t: t.drop(columns="y"))
     assert expected in refused(capsys, monkeypatch)
 
 
@@ -205,10 +244,15 @@ def test_wrong_names_of_columns_to_drop_are_refused(files, capsys, monkeypatch):
     assert "no column but the label" in refused(capsys, monkeypatch, "--drop", "x", "y")
 
 
-def test_what_the_fit_refuses_is_an_error_without_a_traceback(files, capsys):
-    change("source.csv", lambda t: t.assign(moon="upper"))
+def test_what_the_fit_refuses_is_an_error_without_a_traceback(files, capsys, monkeypatch):
+    def fit(*_):
+        raise ValueError("Xt cannot be fitted")
+
+    monkeypatch.setattr(KRDA, "fit", fit)
     assert run() == 1
-    assert "error: ys has one class only" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "error: Xt cannot be fitted (Xs is source.csv" in message
+    assert "Xt is target.csv" in message
     assert not (files / "predictions.csv").exists()
 
 
@@ -250,20 +294,48 @@ def test_a_class_may_be_named_as_files_elsewhere_mark_what_is_missing(files, nam
     assert {"probability_lower", f"probability_{name}"} < set(text.columns)
 
 
-def test_labels_are_the_text_of_the_file_unless_all_are_numbers(files):
-    def read(*labels):
-        values = [labels[k % len(labels)] for k in range(80)]
-        change("source.csv", lambda t: t.assign(moon=values))
-        ys = read_tables(files / "source.csv", files / "target.csv", "moon").ys
-        assert len(ys) == 80
-        return ys.dtype.kind, ys[: len(labels)].tolist()
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("01", "1", "1E5", "NA", "1.0"),
+        ("01", "1", "02"),
+        ("1E5", "2E5"),
+        ("1", "1.0"),
+        ("10", "9", "-3"),
+        ("+1", "-1"),
+        ("12345678901234567890", "12345678901234567891"),
+        ("1", "b"),
+        ("inf", "1"),
+        ("true", "TRUE"),
+        (" a", "a", "b, c"),
+        ('say "a"', "b\nc", "b\rc"),
+        ("+", "-"),
+    ],
+)
+def test_labels_come_out_as_they_went_in(files, labels):
+    values = [labels[k % len(labels)] for k in range(80)]
+    set_column("source.csv", "moon", values)
+    tables = read_tables(files / "source.csv", files / "target.csv", "moon")
+    write_predictions(files / "out.csv", tables.ys, None, np.unique(tables.ys), force=False)
+    assert column("out.csv", "prediction") == values
+    assert len(np.unique(tables.ys)) == len(labels)
+    notes = " ".join(tables.notes)
+    assert ("classes of their own" in notes) == (
+        labels[0] in ("01", "1", " a") and "b" not in labels
+    )
 
-    assert read("1", "2") == ("i", [1, 2])
-    assert read("0.5", "-2") == ("f", [0.5, -2])
-    assert read("1", "b") == ("O", ["1", "b"])
-    assert read("inf", "1") == ("O", ["inf", "1"])
-    assert read("true", "false") == ("O", ["true", "false"])
-    assert read(" a", "b, c") == ("O", [" a", "b, c"])
+
+def test_labels_that_are_integers_are_sorted_as_numbers(files):
+    set_column("source.csv", "moon", ["9", "10"] * 40)
+    tables = read_tables(files / "source.csv", files / "target.csv", "moon")
+    assert np.unique(tables.ys).tolist() == [9, 10]
+
+
+def test_identifiers_come_out_as_they_went_in(files):
+    values = ["00001", "NA", "2E10", "2.10", "", " x ", "1e400", "+44", "n\r", "ä,b"] * 8
+    set_column("target.csv", "customer", values)
+    assert run("--no-assess", "--id", "customer") == 0
+    assert column("predictions.csv", "customer") == values
 
 
 def test_only_an_empty_label_is_a_missing_one(files, capsys, monkeypatch):
@@ -333,3 +405,212 @@ def test_a_tabulator_separates_columns_where_it_is_written_as_escape(files):
 def test_columns_to_drop_may_be_named_one_at_a_time(files):
     change("target.csv", lambda t: t.assign(a=1.0, b=2.0))
     assert run("--no-assess", "--drop", "a", "--drop", "b") == 0
+
+
+# Rows
+
+
+def with_trailing(text, where):
+    header, *lines = text.splitlines()
+    marks = {"first": (",", ""), "data": (",", ","), "all": (",", ",")}[where]
+    lines = [line + marks[0 if i == 0 else 1] for i, line in enumerate(lines)]
+    return "\n".join([header + ("," if where == "all" else ""), *lines, ""])
+
+
+@pytest.mark.parametrize("where", ["first", "data"])
+def test_a_separator_at_the_end_of_lines_never_shifts_labels(files, capsys, monkeypatch, where):
+    # As a reader that takes the first column for an index would.
+    rows = "".join(f"{'pos' if i % 2 else 'neg'},{i % 3},{i / 7},{i / 9}\n" for i in range(60))
+    text = with_trailing("moon,visits,a,b\n" + rows, where)
+    (files / "source.csv").write_text(text)
+    (files / "target.csv").write_text("visits,a,b\n1,2,3\n4,5,6\n")
+    assert "line 2 has 5 values" in refused(capsys, monkeypatch)
+
+
+def test_a_separator_at_the_end_of_every_line_is_a_column_without_values(files):
+    run("--no-assess")
+    first = (files / "predictions.csv").read_bytes()
+    for name in ("source.csv", "target.csv"):
+        (files / name).write_text(with_trailing((files / name).read_text(), "all"))
+    assert run("--no-assess", "--force") == 0
+    assert (files / "predictions.csv").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"), [('"5 inch', '"5 inch'), ('"5 inch', '5 inch"'), ('"5 inch', "5 inch")]
+)
+def test_rows_never_vanish_at_stray_quotes(files, capsys, monkeypatch, opening, closing):
+    lines = (files / "target.csv").read_text().splitlines()
+    lines = [line + ("," + ("note" if i == 0 else "text")) for i, line in enumerate(lines)]
+    lines[10] = lines[10].removesuffix("text") + opening
+    lines[20] = lines[20].removesuffix("text") + closing
+    (files / "target.csv").write_text("\n".join(lines) + "\n")
+    assert "line 11" in refused(capsys, monkeypatch, "--drop", "note")
+
+
+def test_texts_with_quotes_and_line_ends_are_read_as_they_are_meant(files):
+    run("--no-assess")
+    first = (files / "predictions.csv").read_bytes()
+    set_column("target.csv", "note", ['5 " inch', "two\nlines, and\nmore", "a, b", '"'] * 20)
+    assert run("--no-assess", "--force", "--drop", "note") == 0
+    assert (files / "predictions.csv").read_bytes() == first
+
+
+def test_blank_lines_line_ends_and_packing_change_nothing(files):
+    run("--no-assess")
+    first = (files / "predictions.csv").read_bytes()
+    plain = (files / "target.csv").read_text()
+    for text in (plain.replace("\n", "\r\n"), plain.replace("\n", "\r"), plain + "\n  \n\n"):
+        for packed in (text.encode(), gzip.compress(text.encode())):
+            (files / "target.csv").write_bytes(packed)
+            assert run("--no-assess", "--force") == 0
+            assert (files / "predictions.csv").read_bytes() == first
+
+
+def test_an_encoding_that_is_named_is_read(files):
+    set_column("source.csv", "moon", ["café", "thé"] * 40)
+    for name in ("source.csv", "target.csv"):
+        text = (files / name).read_text(encoding="utf-8")
+        (files / name).write_bytes(text.encode("utf-16"))
+    assert run("--no-assess", "--encoding", "utf-16") == 0
+    assert set(column("predictions.csv", "prediction")) <= {"café", "thé"}
+
+
+def test_numbers_are_read_to_the_last_digit(files):
+    values = [0.1 + i * 1e-17 + i / 3e5 for i in range(80)]
+    set_column("target.csv", "y", list(map(repr, values)))
+    tables = read_tables(files / "source.csv", files / "target.csv", "moon")
+    assert tables.Xt["y"].tolist() == values
+
+
+# Names and labels that do harm
+
+
+@pytest.mark.parametrize("name", ["prediction", "row", "refits_agree", "probability_lower"])
+def test_an_identifier_with_the_name_of_a_written_column_is_refused(
+    files, capsys, monkeypatch, name
+):
+    set_column("target.csv", name, ["a"] * 80)
+    assert f"--id names '{name}'" in refused(capsys, monkeypatch, "--id", name)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ['=HYPERLINK("http://a.b","c")', "+cmd|'/C calc'!A0", "-1+1", "@SUM(A1)", "\t=1+1", " =1"],
+)
+def test_formulas_are_refused_as_labels_and_identifiers(files, capsys, monkeypatch, cell):
+    plain = (files / "source.csv").read_bytes()
+    set_column("source.csv", "moon", ["a", cell] * 40)
+    assert "source.csv has labels that a spreadsheet would run" in refused(capsys, monkeypatch)
+    (files / "source.csv").write_bytes(plain)
+    set_column("target.csv", "customer", ["a", cell] * 40)
+    assert "would run as formulas" in refused(capsys, monkeypatch, "--id", "customer")
+
+
+def test_escape_sequences_are_shown_and_not_obeyed(files, capsys):
+    set_column("source.csv", "moon", ["\x1b[31mred", "b\x07\u202e"] * 40)
+    for name in ("source.csv", "target.csv"):
+        change(name, lambda t: t.rename(columns={"x": "x\x1b[2J\nerror: x"}))
+    assert run("--classifier", "logistic") == 0
+    change("target.csv", lambda t: t.drop(columns="y"))
+    assert run("--force") == 1
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
+        assert not set(text) & {"\x1b", "\x07", "\u202e"}
+    assert "\\x1b[31mred" in printed.out
+    assert "\nerror: x" not in printed.out
+
+
+# What is written is kept
+
+
+def test_predictions_survive_a_second_write_that_fails(files):
+    resource = pytest.importorskip("resource")
+    path, predicted = files / "out.csv", np.arange(1000)
+    write_predictions(path, predicted, None, predicted, force=False)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limits[1]))
+    try:
+        with pytest.raises(TableError, match="cannot be written"):
+            write_predictions(path, predicted, None, predicted, more={"a": predicted}, force=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert not list(files.glob(".*"))
+
+
+def test_a_link_and_its_modes_are_kept(files):
+    path, link = files / "real.csv", files / "link.csv"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_predictions(link, np.array([1]), None, np.array([1]), force=True)
+    assert link.is_symlink()
+    assert path.read_text() == "row,prediction\n0,1\n"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_an_output_that_is_a_device_is_refused(files, capsys, monkeypatch):
+    assert "device" in refused(capsys, monkeypatch, "--output", os.devnull, "--force")
+
+
+def test_predictions_are_kept_when_the_check_fails(files, capsys, monkeypatch):
+    def fail(*_, **__):
+        raise FloatingPointError("no step")
+
+    monkeypatch.setattr("krda.__main__.assess", fail)
+    assert run() == 1
+    printed = capsys.readouterr()
+    assert "predictions.csv holds the predictions" in printed.out
+    assert "error: no step" in printed.err
+    assert len(column("predictions.csv", "prediction")) == 80
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_console_that_cannot_encode_a_label_costs_nothing(files, monkeypatch, encoding):
+    set_column("source.csv", "moon", ["лес", "поле"] * 40)
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding))
+    assert run() == 0
+    assert "\\u043b" in raw.getvalue().decode(encoding)
+    assert "standardised" in pd.read_csv("predictions.csv")
+
+
+def device_that_is_full():
+    path = Path("/dev/full")
+    if not path.exists():
+        pytest.skip("no device that is full")
+    return path.open("w")
+
+
+@pytest.mark.parametrize("end", ["pipe", "full"])
+def test_an_output_that_ends_costs_the_text_alone(files, capsys, monkeypatch, end):
+    if end == "pipe":
+        reading, writing = os.pipe()
+        os.close(reading)
+        stream = os.fdopen(writing, "w")
+    else:
+        stream = device_that_is_full()
+    with stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert run() == 3
+    assert "standardised" in pd.read_csv("predictions.csv")
+    assert ("No space" in capsys.readouterr().err) == (end == "full")
+
+
+def test_help_into_a_full_device_is_no_traceback():
+    with device_that_is_full() as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "krda", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: standard output")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_columns_to_drop_before_the_files_are_explained(files, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--drop", "a", "source.csv", "target.csv", "--label", "moon"])
+    assert caught.value.code == 2
+    assert "--drop takes all names that follow" in capsys.readouterr().err

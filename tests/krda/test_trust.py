@@ -1,6 +1,7 @@
 """Each objection is made where it must be and nowhere else; no target label takes part."""
 
 import dataclasses
+import json
 import math
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from krda.assessment import (
     N_PARTS,
     SHARE_LEFT,
     WORSE_NATS,
+    Assessment,
+    ClassShare,
     ColumnGap,
     DensityCheck,
     Difference,
@@ -214,6 +217,51 @@ def test_standardising_is_preferred_unless_krda_is_shown_to_be_nearer():
     assert not preferred(before=0.009, standardized=0.0)  # nothing to adapt
     told = objected(transport=dataclasses.replace(GOOD_TRANSPORT, standardized=0.01))
     assert "agrees with KRDA on 90.0 %" in told[0]
+
+
+def test_no_sentence_calls_a_larger_distance_as_near():
+    def said(**changes):
+        found = objected(transport=dataclasses.replace(GOOD_TRANSPORT, **changes))
+        (sentence,) = [w for w in found if w.startswith("Bringing each column")]
+        return sentence
+
+    unsure = said(before=0.5, after=0.0996, standardized=0.2041, noise=0.0629,
+                  change=Difference(-0.4, 0.02, 3), lead=Difference(0.1045, 0.09, 3))  # fmt: skip
+    assert "0.2041, KRDA 0.0996 (noise 0.0629), and this lead, between -" in unsure
+    assert "may be chance" in unsure
+    assert "KRDA no smaller one: 0.0300" in said(after=0.03, standardized=0.029)
+    assert "0.0080, within the noise" in said(standardized=0.008)
+
+
+def test_an_energy_distance_below_zero_comes_with_a_word():
+    below = dataclasses.replace(
+        GOOD_TRANSPORT, before=-0.0021, after=-0.00001, standardized=-0.003, noise=0.01
+    )
+    (sentence,) = objected(transport=below)
+    assert "-0.0021, below 0 by chance" in sentence
+    lines = str(an_assessment(transport=below)).splitlines()
+    of = {line.split("  ")[1]: line for line in lines if line.startswith("  ") and "0.00" in line}
+    assert "below 0 by chance" in of["source as it is"]
+    assert "below 0 by chance" in of["columns standardised instead"]
+    assert "-" not in of["carried by KRDA"].partition("(")[0]  # no -0.0000
+
+
+def an_assessment(**changes):
+    agreement = (1.0, 0.5, 0.0)
+    return Assessment(
+        3, 3, **({"densities": GOOD_DENSITIES, "transport": GOOD_TRANSPORT} | changes),
+        seeds=RefitCheck((0.5,), (), agreement), orders=STEADY, agreement_source_only=1.0,
+        agreement_standardized=1.0, warnings=(), classes=(ClassShare("\x1b[31m", 1, 1, 1, 1),),
+        source_only=(0, 1, 1), standardized=(0, 1, 1),
+    )  # fmt: skip
+
+
+def test_escape_sequences_in_names_are_shown_in_a_report():
+    gap = ColumnGap("a\x1b[2J\nb", 0.1, 0.2)
+    report = str(an_assessment(transport=dataclasses.replace(GOOD_TRANSPORT, columns=(gap,))))
+    assert "\x1b" not in report
+    assert "a\\x1b[2J\\nb: 0.10 before" in report
+    assert "\\x1b[31m" in report
 
 
 def test_the_seed_is_objected_to_by_the_mean_of_its_refits():
@@ -596,6 +644,20 @@ def test_the_outcome_is_the_same_again_and_leaves_the_model_as_it_was(quick):
     assert assess(model, *data, n_refits=2) == first
     assert assess(model, *data, n_refits=2, random_state=1) != first
     np.testing.assert_array_equal(model.predict(data[2]), before)
+
+
+@pytest.mark.parametrize("n_refits", [0, 1])
+@pytest.mark.parametrize("kind", [int, bool, str, object])
+def test_an_assessment_is_written_as_json(quick, n_refits, kind):
+    _, (Xs, ys, Xt) = quick
+    labels = ys.astype(kind) if kind is not object else ys.astype(str).astype(object)
+    found = assess(KRDA(**QUICK).fit(Xs, labels, Xt), Xs, labels, Xt, n_refits=n_refits)
+    read = json.loads(json.dumps(dataclasses.asdict(found)))
+    assert read["source_only"] == list(found.source_only)
+    # NaN is no JSON.
+    strict = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (strict["transport"]["before"] is None) == (n_refits == 0)
+    assert strict["classes"] == read["classes"]
 
 
 def test_data_frames_and_arrays_agree(quick):

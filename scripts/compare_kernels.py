@@ -21,6 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from experiments.threads import set_thread_variables
+
+set_thread_variables()
+
 from experiments.agreement import Agreement, agreement, common_differences
 from experiments.markdown import between, table
 from experiments.plan import method_label

@@ -13,6 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from experiments.threads import set_thread_variables
+
+set_thread_variables()
+
 from experiments.datasets import amazon_raw, hepmass_prepare, hepmass_raw
 from experiments.datasets.raw import DATA_DIR_VARIABLE, RawDataError, RawFile, find
 

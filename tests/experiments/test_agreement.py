@@ -1,0 +1,117 @@
+"""Two runs of the same cells: digits, intervals and environments are told apart."""
+
+from dataclasses import replace
+
+import pytest
+from record_factory import make_record
+from rich.console import Console
+from table_plans import plan_of
+
+from experiments.agreement import agreement, environment_difference
+from experiments.records import RecordStore
+from experiments.render import compare_with_committed
+from scripts import compare_kernels
+
+FIRST = (0.5, 0.6, 0.7)  # 60 ± 24.8 %
+
+
+def record(*values, task="40", **changes):
+    return replace(make_record("moons", task, "krda", *values), **changes)
+
+
+@pytest.mark.parametrize(
+    ("values", "identical", "beyond", "points"),
+    [
+        (FIRST, True, False, 0.0),
+        ((0.5, 0.6, 0.71), False, False, 1 / 3),
+        ((0.9, 0.9, 0.9), False, True, 30.0),  # beyond the wider interval, though without a width
+        ((0.7, 0.6, 0.5), False, False, 0.0),  # the same mean of other numbers
+    ],
+)
+def test_a_mean_beyond_its_interval_is_told_from_other_digits(values, identical, beyond, points):
+    found = agreement(record(*FIRST), record(*values))
+    assert (found.identical, found.beyond) == (identical, beyond)
+    assert found.points == pytest.approx(points)
+    assert found.in_half_widths == pytest.approx(points / found.half_width)
+
+
+def test_means_without_a_width_differ_by_infinitely_many():
+    found = agreement(record(0.5, 0.5), record(0.51, 0.51))
+    assert found.beyond
+    assert found.in_half_widths == float("inf")
+
+
+def test_records_with_other_repetitions_done_are_not_compared():
+    assert agreement(record(*FIRST), record(0.5, "failed: no luck", 0.7)) is None
+
+
+def test_the_difference_of_environments_is_one_line_without_what_moves_no_digit():
+    kernels = {"pinned": True, "torch": "AVX2", "mkl": "COMPATIBLE", "blas": ["openblas Haswell"]}
+    before = {
+        "cpu": "A",
+        "cores": 2,
+        "git_revision": "1",
+        "libraries": {"numpy": "1", "torch": "2"},
+    }
+    now = {"cpu": "B", "cores": 8, "git_revision": "2", "libraries": {"numpy": "1", "torch": "3"}}
+    line = environment_difference(before, {**now, "kernels": kernels})
+    for part in ("processor A / B", "torch 2 / 3", "kernels not recorded / pinned"):
+        assert part in line
+    for name in ("numpy", "cores", "git"):
+        assert name not in line
+    assert environment_difference(before, {**before, "cores": 9}) == ""
+
+
+def stores(tmp_path, *runs):
+    found = []
+    for number, records in enumerate(runs):
+        found.append(RecordStore(tmp_path / str(number) / "records"))
+        for one in records:
+            found[-1].write(one)
+    return found
+
+
+def test_reproduce_counts_means_beyond_their_interval_apart(tmp_path, capsys):
+    plan = replace(plan_of("moons"), tasks=("10", "20", "30"), paper=("krda",))
+    cells = {cell.task: cell for cell in plan.cells.values()}
+    runs = []
+    for environment, values in (
+        ({"cpu": "A"}, {"10": FIRST, "20": FIRST, "30": FIRST}),
+        ({"cpu": "B"}, {"10": FIRST, "20": (0.5, 0.6, 0.71), "30": (0.9, 0.9, 0.9)}),
+    ):
+        runs.append([
+            record(*values[task], task=task, environment=environment, config=cell.config,
+                   config_sha256=cell.config_sha256)
+            for task, cell in cells.items()
+        ])  # fmt: skip
+    committed, ours = stores(tmp_path, *runs)
+    compare_with_committed(Console(width=200), [plan], ours, committed)
+    out = capsys.readouterr().out
+    assert "1 cells identical to the last digit, 1 with another mean within" in out
+    assert "1 with a mean beyond its interval" in out
+    assert "beyond: moons/30 krda: +30.00 points" in out
+    assert "processor A / B (3 cells)" in out
+
+
+def test_the_table_of_two_runs_is_written_between_the_marks(tmp_path, capsys):
+    first = [record(*FIRST, task=task, environment={"cpu": "A"}) for task in ("10", "20", "30")]
+    second = [
+        record(*values, task=task, environment={"cpu": "B"})
+        for task, values in (("10", FIRST), ("20", (0.9, 0.9, 0.9)))
+    ]
+    stores(tmp_path, first, second)
+    document = tmp_path / "page.md"
+    document.write_text(f"# A\n{compare_kernels.BEGIN}\nold\n{compare_kernels.END}\nend\n")
+    directories = [str(tmp_path / name) for name in "01"]
+    assert compare_kernels.main(directories) == 0
+    text = capsys.readouterr().out
+    assert "| KRDA | 2 | 1 | 1 | 30.00 | 1.21 | 1 |" in text
+    assert "processor A / B (2 cells)" in text
+    assert "1 cells of only one of the runs" in text
+    assert compare_kernels.main([*directories, "--write", str(document)]) == 0
+    page = document.read_text()
+    assert text.strip() in page
+    assert "old" not in page
+    assert page.endswith("end\n")
+    with pytest.raises(SystemExit):
+        compare_kernels.main([directories[0], str(tmp_path / "none")])

@@ -1,0 +1,190 @@
+"""The kernels of numerical libraries: pinned in every process of the benchmark, and nowhere else.
+
+The other processor is emulated as far as environment variables allow: kernels without AVX2 in
+torch, numpy and both OpenBLAS, MKL's own choice, and no compiled loops.
+"""
+
+import ast
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import threads
+from experiments.threads import KERNELS, SWITCH
+from experiments.workers import run_jobs
+
+ROOT = Path(__file__).resolve().parents[2]
+PRESET = {
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "ATEN_CPU_CAPABILITY": "default",
+    "MKL_CBWR": "AUTO",
+    "NPY_ENABLE_CPU_FEATURES": "X86_V3",
+    "NUMBA_CPU_NAME": "generic",
+}
+OTHER = {
+    SWITCH: "unpinned",
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "ATEN_CPU_CAPABILITY": "default",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3",
+    "NUMBA_DISABLE_JIT": "1",
+}
+PINNED = {
+    "pinned": True,
+    "variables": KERNELS,
+    "torch": "AVX2",
+    "blas": ["openblas Haswell"],
+    "numba": "haswell",
+    "piqp": "piqp_python_avx2",
+}
+
+needs_avx2 = pytest.mark.skipif(not threads._has_avx2(), reason="nothing is pinned without AVX2")
+
+
+def run(code, **variables):
+    """Run code in a fresh process with these variables and none of the pinned ones."""
+    chosen = {k: v for k, v in os.environ.items() if k not in {*KERNELS, SWITCH}}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=chosen | variables, cwd=ROOT,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout, done.stderr
+
+
+def report_kernels(job, report):
+    from experiments.provenance import kernels_in_use
+
+    return kernels_in_use()
+
+
+def assert_pinned(kernels):
+    assert {name: kernels[name] for name in PINNED} == PINNED
+    assert kernels["mkl"] in ("COMPATIBLE", None)
+    assert set(kernels["numpy"]) <= {"X86_V3"}
+
+
+@needs_avx2
+def test_workers_have_the_pinned_kernels_whatever_the_environment_says():
+    code = (
+        "from experiments.threads import set_thread_variables; set_thread_variables()\n"
+        "import json; from test_kernels import report_kernels\n"
+        "from experiments.workers import run_jobs\n"
+        "events = list(run_jobs(report_kernels, [0], n_workers=1))\n"
+        "print(json.dumps([e.result for e in events if e.kind == 'done']))"
+    )
+    path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
+    ((kernels),) = json.loads(run(code, **PRESET, PYTHONPATH=path)[0])
+    assert_pinned(kernels)
+
+
+@needs_avx2
+def test_a_preset_variable_does_not_leak_and_the_switch_lets_it():
+    code = (
+        "from experiments.threads import limit_threads; limit_threads()\n"
+        "import json; from experiments.provenance import kernels_in_use\n"
+        "print(json.dumps(kernels_in_use()))"
+    )
+    assert_pinned(json.loads(run(code, **PRESET)[0]))
+    unpinned = json.loads(run(code, **OTHER)[0])
+    assert not unpinned["pinned"]
+    assert (unpinned["torch"], unpinned["blas"]) == ("DEFAULT", ["openblas Nehalem"])
+    assert unpinned["numpy"] == []
+
+
+@needs_avx2
+@pytest.mark.skipif(os.environ.get(SWITCH) == "unpinned", reason="asked for other kernels")
+def test_these_tests_run_with_the_pinned_kernels():
+    assert_pinned(report_kernels(None, None))
+    (done,) = [e for e in run_jobs(report_kernels, [0], n_workers=1) if e.kind == "done"]
+    assert_pinned(done.result)
+
+
+def test_importing_the_library_sets_nothing():
+    code = (  # sklearn sets a variable of its own
+        "import os, numba, sklearn, torch; before = dict(os.environ)\n"
+        "import krda, krda.estimator, krda.kernels\n"
+        "assert dict(os.environ) == before, set(os.environ) ^ set(before)"
+    )
+    run(code)
+
+
+def test_a_processor_without_avx2_is_left_alone_with_one_warning(monkeypatch, capsys):
+    monkeypatch.setattr(threads, "_has_avx2", lambda: False)
+    for variable in (*KERNELS, SWITCH):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv(SWITCH, "pinned")
+    threads.set_thread_variables()
+    threads.set_thread_variables()
+    assert not any(variable in os.environ for variable in KERNELS)
+    assert capsys.readouterr().err.count("AVX2") == 1
+
+
+def test_another_word_for_the_switch_is_refused(monkeypatch):
+    monkeypatch.setenv(SWITCH, "off")
+    with pytest.raises(SystemExit, match=r"must be pinned .* or unpinned; got 'off'"):
+        threads.set_thread_variables()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted((ROOT / "scripts").glob("*.py")),
+     *(ROOT / "experiments" / f"{name}.py" for name in ("run", "reproduce", "explain"))],
+    ids=lambda path: path.stem,
+)  # fmt: skip
+def test_a_command_pins_before_it_imports_anything_numerical(path):
+    for statement in ast.parse(path.read_text()).body:
+        if ast.unparse(statement) in ("limit_threads()", "set_thread_variables()"):
+            return
+        names = [alias.name for alias in getattr(statement, "names", [])]
+        module = getattr(statement, "module", None)
+        for name in [module] if module else names:
+            allowed = name.partition(".")[0] in {*sys.stdlib_module_names, "hydra", "omegaconf"}
+            assert allowed or name == "experiments.threads", f"{name} is imported first"
+    pytest.fail("it pins nothing")
+
+
+@pytest.mark.slow
+def test_what_agrees_on_another_processor(tmp_path):
+    """The map of given parameters to 1e-9, methods without torch alike, KRDA within 3 points."""
+    code = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from experiments.threads import limit_threads; limit_threads()
+import pickle, numpy as np
+from pathlib import Path
+from experiments.configuration import cell_from_config, compose_config
+from experiments.protocol import draw_repetition, unlock
+from hydra.utils import instantiate
+out = Path(sys.argv[1]); model = out.parent / "model"
+found = {{}}
+for method in ("krda", "sa", "ot", "kmm"):
+    overrides = ("dataset=moons", "dataset.task=40", f"method={{method}}")
+    cell = cell_from_config(compose_config(overrides))
+    data = draw_repetition(cell.load(), 0, instantiate(cell.config["protocol"]))
+    fitted = cell.make_method(0).fit(data.Xs, data.ys, data.Xt)
+    right = fitted.predict(data.X_test) == unlock(data.y_test)
+    found[method] = 100 * float(right.mean())
+    if method == "krda":
+        if not model.exists():
+            model.write_bytes(pickle.dumps(fitted))
+        found["map"] = pickle.loads(model.read_bytes()).transform(data.Xs)
+    else:
+        found[method, "scores"] = fitted.decision_function(data.X_test)
+out.write_bytes(pickle.dumps(found))
+"""
+    results = []
+    for name, variables in (("pinned", {}), ("other", OTHER)):
+        code_file, out = tmp_path / "cell.py", tmp_path / name
+        code_file.write_text(code)
+        run(f"import sys, runpy; sys.argv = ['', {str(out)!r}]; runpy.run_path({str(code_file)!r})",
+            **variables)  # fmt: skip
+        results.append(pickle.loads(out.read_bytes()))
+    pinned, other = results
+    assert abs(pinned["map"] - other["map"]).max() <= 1e-9
+    for method in ("sa", "ot", "kmm"):
+        assert abs(pinned[method, "scores"] - other[method, "scores"]).max() <= 1e-6
+        assert abs(pinned[method] - other[method]) <= 0.1  # a row of a thousand
+    assert abs(pinned["krda"] - other["krda"]) <= 3.0

@@ -225,11 +225,10 @@ class _BatchNorm(_Layer):
         if first.running_mean is None or first.momentum is None or not first.affine:
             raise TypeError(f"Batch normalisation is stacked in its usual form only, got {first}.")
         self._eps, self._momentum = first.eps, first.momentum
-        self._mean, self._variance = (
+        self._mean, self._variance, self._n_batches = (
             torch.stack([getattr(module, name)[None] for module in modules])
-            for name in ("running_mean", "running_var")
+            for name in ("running_mean", "running_var", "num_batches_tracked")
         )
-        self._n_batches = torch.stack([module.num_batches_tracked for module in modules])
 
     @staticmethod
     def parameters(module: nn.BatchNorm1d) -> list[Tensor]:
@@ -243,7 +242,7 @@ class _BatchNorm(_Layer):
         for model, module in enumerate(self._modules):
             module.running_mean.copy_(self._mean[model, 0])
             module.running_var.copy_(self._variance[model, 0])
-            module.num_batches_tracked.copy_(self._n_batches[model])
+            module.num_batches_tracked.copy_(self._n_batches[model, 0])
 
     def forward(self, x: Tensor, training: bool) -> Tensor:
         weight, bias = self.values

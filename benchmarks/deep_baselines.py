@@ -267,7 +267,8 @@ def fit_straightforwardly(method: Any, domains: Domains, rebuild: bool = False) 
     scaling = ColumnScaling.fit(Xs if shot else np.vstack([Xs, Xt]))
     x_s, x_t = (torch.from_numpy(scaling.transform(X)).float() for X in (Xs, Xt))
     y_s, n_classes = torch.from_numpy(ys), int(ys.max()) + 1
-    shape = (Xs.shape[1], n_classes, method.hidden_size, method.n_layers)
+    hidden_size = method._width(Xs.shape[1], n_classes)
+    shape = (Xs.shape[1], n_classes, hidden_size, method.n_layers)
     n_batches = count_batches(max(len(x_s), len(x_t)), method.batch_size)
     size = len(x_s) // n_batches
     if shot:
@@ -278,8 +279,8 @@ def fit_straightforwardly(method: Any, domains: Domains, rebuild: bool = False) 
         return network
     network, discriminator = mlp(*shape), None
     if isinstance(method, DANN | CDAN):
-        n_inputs = method.hidden_size * (n_classes if isinstance(method, CDAN) else 1)
-        discriminator = DomainDiscriminator(n_inputs, method.hidden_size)
+        n_inputs = hidden_size * (n_classes if isinstance(method, CDAN) else 1)
+        discriminator = DomainDiscriminator(n_inputs, hidden_size)
     source, target = load(size, x_s, y_s), load(size, x_t)
     n_steps = method.n_epochs * n_batches
     train_jointly(method, network, discriminator, source, target, n_steps, rebuild)

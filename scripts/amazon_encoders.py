@@ -98,9 +98,9 @@ def measure(
     for activation in ACTIVATIONS:
         for seed in SEEDS:
             path = encodings(folder, activation, seed)
-            overrides = (f"protocol.n_repetitions={n_repetitions}",)
+            overrides = [f"protocol.n_repetitions={n_repetitions}"]
             if path is not None:
-                overrides = (*overrides, f"dataset.data.path='{path}'")
+                overrides.append(f"dataset.data.path='{path}'")
             for method in methods:
                 for cell in cells_of("amazon", Amazon().task_names, [method], overrides):
                     for outcome in measured(cell, store).outcomes:

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from experiments.statistics import Interval, mean_and_interval, overlap
+from experiments.statistics import (
+    Interval,
+    correction_of_shared_rows,
+    correction_of_splits,
+    mean_and_interval,
+    over_tasks,
+    overlap,
+)
 
 values = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 
@@ -36,6 +43,45 @@ def test_worked_example_with_the_printed_t_table() -> None:
     assert interval.half_width == pytest.approx(
         2.776 * math.sqrt(2.5 / 5), abs=5e-4 * math.sqrt(0.5)
     )
+
+
+@pytest.mark.parametrize(
+    ("correction", "expected"),
+    # Five repetitions of 90 %: n2 / n1 = 1 / 9, and the ratio the other way round.
+    [(correction_of_splits(0.9), 1 / 5 + 1 / 9), (correction_of_shared_rows(0.9), 1 / 5 + 9)],
+)
+def test_corrected_interval_has_the_variance_of_nadeau_and_bengio(
+    correction: float, expected: float
+) -> None:
+    five = [0.70, 0.71, 0.73, 0.69, 0.72]
+    half_width = stats.t.ppf(0.975, 4) * math.sqrt(expected * np.var(five, ddof=1))
+    assert mean_and_interval(five).widened(correction) == pytest.approx(half_width, rel=1e-9)
+
+
+def test_corrected_interval_of_shared_rows_covers_a_mean_over_new_data() -> None:
+    generator = np.random.default_rng(0)
+    covered = 0
+    for _ in range(400):
+        rows = generator.normal(size=200)
+        five = [generator.choice(rows, 180, replace=False).mean() for _ in range(5)]
+        interval = mean_and_interval(five)
+        covered += abs(interval.mean) <= (interval.widened(correction_of_shared_rows(0.9)) or 0)
+    assert 0.92 < covered / 400 < 0.98
+
+
+def test_without_a_spread_or_without_left_out_rows_nothing_is_corrected() -> None:
+    assert mean_and_interval([0.7]).widened(1 / 9) is None
+    assert mean_and_interval([0.7, 0.7]).widened(9) == 0
+    assert mean_and_interval([0.7, 0.8]).widened(correction_of_shared_rows(1.0)) is None
+    same = mean_and_interval([0.7, 0.8])
+    assert same.widened(correction_of_splits(1.0)) == same.half_width
+
+
+def test_interval_over_tasks_is_that_of_the_repetitions_means() -> None:
+    tasks = [[0.9, 0.8, 0.7], [0.1, 0.2, 0.6]]
+    assert over_tasks(tasks) == pytest.approx(mean_and_interval([0.5, 0.5, 0.65]))
+    with pytest.raises(ValueError, match="shorter"):
+        over_tasks([[0.9, 0.8], [0.1]])
 
 
 def test_two_values_use_one_degree_of_freedom() -> None:

@@ -217,7 +217,8 @@ class TestNumbersAreTraced:
                 continue
             method = names[row.method]
             numbers = []
-            for task, cell in zip(spec.tasks, row[2:-1], strict=True):
+            n = len(spec.tasks)
+            for task, cell in zip(spec.tasks, row[2 : 2 + n], strict=True):
                 five = 100 * np.array(records[task.name, method].accuracies)
                 half = stats.t.ppf(0.975, 4) * five.std(ddof=1) / np.sqrt(5)
                 if row[1] in ("ours", "not in the paper"):
@@ -232,7 +233,14 @@ class TestNumbersAreTraced:
                     assert row[1] == "difference"
                     numbers.append(five.mean() - float(value.mean))
                     assert float(plain(cell).split()[0]) == pytest.approx(numbers[-1], abs=0.0501)
-            assert float(plain(row[-1])) == pytest.approx(np.mean(numbers), abs=0.0501)
+            kept = [x for x, t in zip(numbers, spec.tasks, strict=True) if t.name not in spec.aside]
+            for mean, cell in zip((numbers, kept), row[2 + n :], strict=False):
+                assert float(plain(cell).split()[0]) == pytest.approx(np.mean(mean), abs=0.0501)
+            assert len(row) == 3 + n + bool(spec.aside)
+            if row[1] in ("ours", "not in the paper"):
+                every = np.mean([records[t.name, method].accuracies for t in spec.tasks], axis=0)
+                half = 100 * stats.t.ppf(0.975, 4) * every.std(ddof=1) / np.sqrt(5)
+                assert plain(row[2 + n]).endswith(f" ± {one_decimal(half)}")
             seen[row[1]] += 1
         assert seen == {"ours": 12, "paper": 12, "difference": 12, "not in the paper": 1}
 
@@ -241,7 +249,7 @@ class TestNumbersAreTraced:
         records = random_records(spec, 2)
         text = render_markdown(spec, lookup_of(*records.values()))
         cells = published("moons")
-        for row, (paper, method) in zip(grid(text, 1), METHODS.items(), strict=True):
+        for row, (paper, method) in zip(grid(text, 2), METHODS.items(), strict=True):
             assert row[0].startswith(paper)
             differences = np.array(
                 [
@@ -252,7 +260,7 @@ class TestNumbersAreTraced:
             )
             assert float(row[1]) == pytest.approx(np.abs(differences).mean(), abs=0.0501)
             assert float(plain(row[2])) == pytest.approx(differences.mean(), abs=0.0501)
-        counts = grid(text, 2)
+        counts = grid(text, 3)
         for row in counts:
             assert sum(int(n) for n in row[1:]) == (9 if row[0] != "all" else 9 * 12)
         verdicts = Counter(line["verdict"] for line in read_csv(spec, records))
@@ -297,6 +305,9 @@ class TestCsv:
             assert float(line["mean"]) == pytest.approx(five.mean(), abs=1e-7)
             half = stats.t.ppf(0.975, 4) * five.std(ddof=1) / np.sqrt(5)
             assert float(line["ci95"]) == pytest.approx(half, abs=1e-7)
+            for column, ratio in (("ci95_nadeau_bengio", 1 / 9), ("ci95_shared_rows", 9)):
+                wide = stats.t.ppf(0.975, 4) * five.std(ddof=1) * np.sqrt(1 / 5 + ratio)
+                assert float(line[column]) == pytest.approx(wide, abs=1e-6)
             assert (line["n_done"], line["n_repetitions"]) == ("5", "5")
             if line["method"] == OURS:
                 assert line["in_paper"] == "false"
@@ -499,7 +510,7 @@ class TestLayout:
             test_rows=1000,
         )
         text = render_markdown(spec, lookup_of(record("gaussians", "2-3", "krda", *[0.8] * 5)))
-        assert "| KRDA | ours | **80.0 ± 0.0** | 80.0 |" in text
+        assert "| KRDA | ours | **80.0 ± 0.0** | 80.0 ± 0.0 |" in text
         assert "paper" not in text
 
     @pytest.mark.parametrize("dataset", ["moons", "hepmass", "hepmass_sim", "amazon"])
@@ -666,6 +677,50 @@ class TestEscaping:
         assert (tmp_path / "table.pdf").is_file()
 
 
+class TestCorrectedIntervals:
+    def test_stand_in_a_table_of_their_own_and_in_both_columns_of_the_csv(self) -> None:
+        spec = spec_of("moons", (OURS,))
+        records = random_records(spec, 8)
+        rows = grid(render_markdown(spec, lookup_of(*records.values())), 1)
+        assert len(rows) == len(spec.methods)
+        names = {method.label: method.name for method in spec.methods}
+        for row in rows:
+            for task, cell in zip(spec.tasks, row[2:], strict=True):
+                five = 100 * np.array(records[task.name, names[row.method]].accuracies)
+                for shown, ratio in zip(plain(cell).split(" / "), (1 / 9, 9), strict=True):
+                    half = stats.t.ppf(0.975, 4) * five.std(ddof=1) * np.sqrt(1 / 5 + ratio)
+                    assert shown == (one_decimal(half) if half <= 100 else "> 100")
+
+    def test_a_cell_that_is_not_complete_has_none(self) -> None:
+        rows = {row.method: row for row in grid(render_tiny("md"), 1)}
+        assert rows["KRDA"][3] == "–"
+        assert "/" in rows["KRDA"][2]
+
+
+class TestTasksAside:
+    def test_the_second_mean_is_without_them_in_every_layout(self) -> None:
+        spec = replace(TINY, aside=("x_y",), aside_why="for a reason.")
+        records = lookup_of(*TINY_RECORDS)
+        for layout in (spec, replace(TINY_BY_TASK, aside=("x_y",), aside_why="for a reason.")):
+            text = render_markdown(layout, records, values=TINY_VALUES, oddities=())
+            assert "mean, a→b to b→a: for a reason." in text.replace("\\", "")
+        table = build_table(spec, records, values=TINY_VALUES, oddities=())
+        found = table.kept["source_only"]
+        assert found.ours.value == pytest.approx((71 + 50) / 2)
+        assert found.published.value == pytest.approx((70.9 + 60) / 2)
+        assert found.ours.n_tasks == 2
+        assert table.summaries["source_only"].ours.n_tasks == 3
+
+    def test_moons_has_a_mean_without_90_degrees_and_says_why(self) -> None:
+        spec = spec_of("moons")
+        assert spec.kept_label == "mean, 10° to 80°"
+        assert "add up to 100" in spec.aside_why
+
+    def test_without_tasks_aside_there_is_one_mean(self) -> None:
+        table = build_table(TINY, lookup_of(*TINY_RECORDS), values=TINY_VALUES, oddities=())
+        assert [label for label, *_ in table.means] == ["mean"]
+
+
 class TestPapersOwnTables:
     @pytest.mark.parametrize("part", PARTS)
     @pytest.mark.parametrize("dataset", ["moons", "hepmass", "hepmass_sim", "amazon"])
@@ -698,8 +753,10 @@ class TestPapersOwnTables:
             "Source only", "Target only", "DANN", "SA", "KMM", "OT", "SHOT", "KRDA",
         ]  # fmt: skip
         rows = grid(text)
-        assert [row[0] for row in rows if row[0]] == [*(f"{a}°" for a in range(10, 91, 10)), "mean"]
-        for row in rows[:-3]:
+        angles = [f"{a}°" for a in range(10, 91, 10)]
+        means = ["mean", "mean, 10° to 80°"]
+        assert [row[0] for row in rows if row[0]] == [*angles, *means]
+        for row in rows[:-6]:
             if row[1] == "ours":
                 for method, cell in zip(spec.methods, row[2:], strict=True):
                     five = 100 * np.array(records[row.method[:-1], method.name].accuracies)
@@ -717,7 +774,10 @@ class TestManyTasks:
             for line in text.splitlines()
             if line.startswith("| Method |  |")
         ]
-        assert [len(head) for head in heads] == [10, 11]
+        # The corrected half-widths stand below in the same blocks, without a mean.
+        assert [len(head) for head in heads] == [10, 11, 10, 10]
+        assert heads[2] + heads[3] == [task.label for task in spec.tasks]
+        heads = heads[:2]
         assert heads[0] + heads[1] == [*(task.label for task in spec.tasks), "mean"]
         for number, head in enumerate(heads):
             rows = grid(text, number)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.plan import load_table
 from experiments.statistics import Interval
-from experiments.verdicts import WIDEST, Judgement, Verdict, judge, tolerance
+from experiments.verdicts import (
+    TEST_ROWS,
+    WIDEST,
+    Judgement,
+    Verdict,
+    judge,
+    measured_shares,
+    tolerance,
+)
+from scripts.measure_test_rows import accuracies, cells_of_table, fitted
 
 percent = st.floats(0, 100)
 width = st.floats(0, 40)
@@ -27,6 +39,47 @@ def test_tolerance_does_not_vanish_at_perfect_accuracy() -> None:
     # One test row of a thousand, rounded away in print, must not be a failure to reproduce.
     assert tolerance(99.9, 0, 100, 0, 1000) > 0.1
     assert judge(Interval(99.9, 0.0, 5), (100, 0), test_rows=1000).verdict is Verdict.REPRODUCED
+
+
+def test_the_measured_share_scales_the_variance_over_test_rows_alone() -> None:
+    whole, quarter = (tolerance(82, 3, 78, 4, 1000, share) for share in (1.0, 0.25))
+    assert quarter**2 - 25 == pytest.approx((whole**2 - 25) / 4)
+
+
+def test_shares_of_moons_are_measured_and_at_most_one() -> None:
+    shares = measured_shares("moons")
+    assert {task for task, _ in shares} == set(load_table("moons").tasks)
+    assert {method for _, method in shares} == set(load_table("moons").paper)
+    assert all(0 <= share <= 1 for share in shares.values())
+    # Positions on a lattice: the points themselves vary less than independent ones.
+    assert shares["90", "source_only"] < 0.2
+    assert measured_shares("amazon") == {}
+
+
+def test_the_measured_variance_is_what_the_command_measures() -> None:
+    (row,) = [
+        row
+        for row in csv.DictReader(TEST_ROWS.read_text(encoding="ascii").splitlines())
+        if (row["task"], row["method"]) == ("90", "source_only")
+    ]
+    config = cells_of_table(("90",), ("source_only",))["90", "source_only"]
+    scores = np.array(
+        [accuracies(fitted(config, "90", k), "90", int(row["draws"])) for k in range(2)]
+    )
+    assert int(row["fits"]) == 2
+    assert float(row["accuracy"]) == pytest.approx(scores.mean(), abs=0.1)
+    assert float(row["variance"]) == pytest.approx(scores.var(axis=1, ddof=1).mean(), rel=0.1)
+
+
+def test_a_share_is_one_where_no_row_was_ever_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "test_rows.csv"
+    head = "dataset,task,method,fits,draws,test_rows,accuracy,variance\n"
+    path.write_text(f"{head}moons,10,krda,2,60,1000,100,0\nmoons,50,krda,2,60,1000,80,0.4\n")
+    assert measured_shares("moons", path) == {
+        ("10", "krda"): 1.0,
+        ("50", "krda"): pytest.approx(0.25),
+    }
+    assert measured_shares("moons", tmp_path / "none.csv") == {}
 
 
 @given(percent, width, percent, width)

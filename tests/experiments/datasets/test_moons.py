@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from baselines.naive import DomainStandardization
+from baselines.optimal_transport import OptimalTransport
 from experiments.datasets.base import iterate_tasks, unlock
 from experiments.datasets.moons import Moons, rotate
 
@@ -19,6 +21,36 @@ def test_tasks_differ_by_the_rotation_alone():
     np.testing.assert_allclose(rotate(first.Xt, 60), second.Xt, atol=1e-12)
     np.testing.assert_allclose(rotate(first.X_test, 60), second.X_test, atol=1e-12)
     np.testing.assert_array_equal(unlock(first.yt), unlock(second.yt))
+
+
+@pytest.mark.parametrize("angle", ["90", "40"])
+def test_half_a_turn_gives_the_same_unlabelled_rows_with_the_classes_exchanged(angle):
+    moons = Moons(noise=0.0)
+    one, other = moons.task(angle), moons.task(f"{int(angle) - 180}")
+    for rows, labels in (("Xt", "yt"), ("X_test", "y_test")):
+        first, second = (
+            np.array(
+                sorted(np.c_[np.round(getattr(t, rows), 9), unlock(getattr(t, labels))].tolist())
+            )
+            for t in (one, other)
+        )
+        np.testing.assert_allclose(first[:, :2], second[:, :2], atol=1e-8)
+        np.testing.assert_array_equal(first[:, 2], 1 - second[:, 2])
+
+
+@pytest.mark.parametrize(
+    "method", [DomainStandardization(), OptimalTransport("emd"), OptimalTransport("linear")]
+)
+@pytest.mark.parametrize("angle", [90, 40])
+def test_accuracies_without_target_labels_add_up_to_100_over_half_a_turn(method, angle):
+    # Without noise the two targets are the same rows. The source keeps its noise.
+    source, moons = Moons().task("10"), Moons(noise=0.0)
+    scores = []
+    for task in (moons.task(f"{angle}"), moons.task(f"{angle - 180}")):
+        model = method.fit(source.Xs, source.ys, task.Xt)
+        scores.append(100 * np.mean(model.predict(task.X_test) == unlock(task.y_test)))
+    assert 0 < scores[0] < 100
+    assert sum(scores) == pytest.approx(100)
 
 
 def test_a_rotation_is_anticlockwise():

@@ -30,13 +30,21 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from krda.inputs import check_labels, check_rows, column_labels, column_positions
+from krda.inputs import (
+    all_strings,
+    check_labels,
+    check_rows,
+    column_labels,
+    column_positions,
+    take_columns,
+)
 from krda.notices import warn_user
 
 FloatArray = NDArray[np.float64]
 
-# A column's mean in its standard deviations above which a classifier's user is warned.
-_FAR_OFFSET = 1e4
+# A column's mean, in its standard deviations, above which the user is warned: for classifiers whose
+# gamma="scale" counts offsets as variance, and for others, whose distances lose half their digits.
+_FAR_OFFSET_SCALE, _FAR_OFFSET = 1e2, 1e7
 
 
 class AlignedSource(NamedTuple):
@@ -271,6 +279,8 @@ def remember_columns(estimator: BaseEstimator, X: ArrayLike) -> None:
     if columns is not None:
         # Kept apart: scikit-learn has only names that are strings.
         estimator._columns_ = columns
+        if all_strings(columns):  # also those of libraries that scikit-learn does not know
+            estimator.feature_names_in_ = np.asarray(columns, dtype=object)
 
 
 def check_same_columns(
@@ -305,11 +315,9 @@ def check_same_columns(
         )
     ours, theirs = getattr(estimator, "_columns_", None), column_labels(X)
     positions = column_positions(theirs, ours, name=name, fitted=fitted)
-    if positions is not None:
-        return np.take(rows, positions, axis=1)
-    # Names in one table alone are scikit-learn's to warn of.
-    validate_data(estimator, X, reset=False, skip_check_array=True)
-    return rows
+    if positions is None:  # Names in one table alone are scikit-learn's to warn of.
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    return take_columns(rows, positions)
 
 
 def new_classifier(given: Any) -> Any:
@@ -388,24 +396,11 @@ class AlignedClassifier(DomainAdaptationClassifier):
     def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
         """Train the final classifier on aligned source rows and set ``classifier_``."""
         require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
-        self._warn_of_offsets(aligned.X)
+        _warn_of_offsets(aligned.X, classifier)
         if aligned.sample_weight is None:
             self.classifier_ = classifier.fit(aligned.X, ys)
         else:
             self.classifier_ = classifier.fit(aligned.X, ys, sample_weight=aligned.sample_weight)
-
-    def _warn_of_offsets(self, X: FloatArray) -> None:
-        """Warn of columns whose digits are mostly an offset, for the classifier's sake."""
-        with np.errstate(all="ignore"):
-            offset, deviation = np.abs(X.mean(axis=0)), X.std(axis=0)
-            columns = np.flatnonzero((deviation > 0) & (offset > _FAR_OFFSET * deviation))
-        if len(columns):
-            warn_user(
-                f"Columns {columns.tolist()} of the rows that the classifier is trained on have a "
-                f"mean of more than {_FAR_OFFSET:g} standard deviations. Many classifiers lose "
-                "accuracy there: distances lose digits, and SVC's gamma='scale' counts offsets as "
-                "variance. Subtract the same constant from these columns in both domains."
-            )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows.
@@ -460,6 +455,24 @@ class AlignedClassifier(DomainAdaptationClassifier):
         mapped = self._map_target(self._validate_target(X))
         require_finite(mapped, f"{type(self).__name__}: the mapped target")
         return mapped
+
+
+def _warn_of_offsets(X: FloatArray, classifier: Any) -> None:
+    """Warn of columns whose offset is far larger than their spread, for the classifier's sake."""
+    scale = getattr(classifier, "gamma", None) == "scale"
+    limit = _FAR_OFFSET_SCALE if scale else _FAR_OFFSET
+    with np.errstate(all="ignore"):
+        offset, deviation = np.abs(X.mean(axis=0)), X.std(axis=0)
+        varies = np.ptp(X, axis=0) > 1e-13 * offset  # more than by rounding
+        columns = np.flatnonzero(varies & (offset > limit * deviation))
+    if len(columns):
+        warn_user(
+            f"Columns {columns.tolist()} of the rows that the classifier is trained on have a mean "
+            f"of more than {limit:g} standard deviations. Distances lose digits there, and the "
+            "gamma='scale' of SVC counts offsets as variance, which blurs everything else. "
+            "Subtract the same constant from these columns in both domains, or scale them within "
+            "the classifier: make_pipeline(StandardScaler(), SVC())."
+        )
 
 
 def fit_together(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from krda.inputs import check_rows, column_labels, column_positions
+from krda.inputs import check_rows, column_labels, column_positions, take_columns
 
 FloatArray = NDArray[np.float64]
 
@@ -124,4 +124,4 @@ def _check_pair(X: ArrayLike, Y: ArrayLike) -> tuple[FloatArray, FloatArray]:
             f"X and Y must have the same columns, got {first.shape[1]} and {second.shape[1]}."
         )
     positions = column_positions(column_labels(Y), column_labels(X), name="Y", fitted="X")
-    return first, second if positions is None else np.take(second, positions, axis=1)
+    return first, take_columns(second, positions)

@@ -112,9 +112,8 @@ def column_positions(
     Returns
     -------
     positions : list of int or None
-        For each of our labels the column of theirs; None where the columns go by position: the
-        order is the same, or one table has no labels, or labels that are names in one table are
-        numbers in the other.
+        For each of our labels the column of theirs; None if the columns go by position, because a
+        table has no labels, or because one has names and the other has numbers.
 
     Raises
     ------
@@ -130,8 +129,14 @@ def column_positions(
             f"{name} has the columns {theirs}, but {fitted} has {ours}. Both must have the same "
             "features: select or rename the columns, or pass arrays to go by position."
         )
-    positions = [at[key] for key in keys]
-    return None if positions == list(range(len(keys))) else positions
+    return [at[key] for key in keys]
+
+
+def take_columns(rows: FloatArray, positions: list[int] | None) -> FloatArray:
+    """Put columns in order; rows themselves if they are in order, or go by position."""
+    if positions is None or positions == sorted(positions):
+        return rows
+    return np.take(rows, positions, axis=1)
 
 
 def _key(label: Any) -> Any:

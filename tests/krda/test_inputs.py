@@ -214,7 +214,11 @@ def test_integers_beyond_double_precision_are_refused():
 
 
 def test_messages_name_the_table():
-    wrong = {"Xs": (ROWS[:1], [0], ROWS), "Xt": (ROWS, [0, 1, 1], ROWS[:1]), "ys": (ROWS, [0], ROWS)}
+    wrong = {
+        "Xs": (ROWS[:1], [0], ROWS),
+        "Xt": (ROWS, [0, 1, 1], ROWS[:1]),
+        "ys": (ROWS, [0], ROWS),
+    }
     for name, domains in wrong.items():
         with pytest.raises(ValueError, match=name):
             KRDA().fit(*domains)

@@ -65,10 +65,10 @@ class QuantileMapping(AlignedClassifier):
     """Give each source column the target's distribution: one-dimensional optimal transport.
 
     A source value goes to its rank u in its source column and on to the target column's quantile
-    at u. The i-th smallest of n values stands at u = (i - 1/2) / n in both domains, with straight
+    at u. The i-th smallest of n values is at u = (i - 1/2) / n in both domains, with straight
     lines in between, so that samples of one size are mapped value to value in order. Equal values
     share the mean of their ranks and stay equal. Beyond the outermost ranks the map is constant:
-    nothing leaves the target's range. How columns hang together is not adapted.
+    nothing leaves the target's range. How columns depend on each other is not adapted.
 
     Parameters
     ----------

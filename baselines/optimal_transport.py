@@ -32,7 +32,7 @@ class TransportError(FloatingPointError):
 
 
 class OptimalTransport(AlignedClassifier):
-    r"""Carry source rows to the target by optimal transport, through POT.
+    r"""Transport source rows to the target by optimal transport, through POT.
 
     All variants but the last compute a plan :math:`\gamma` between the two samples, uniform weights
     on both, ground cost :math:`c`, and map each source row to the mean of where its mass goes,

@@ -41,12 +41,13 @@ class TransferComponentAnalysis(AlignedClassifier):
     with m the mean of the projected source rows.
 
     **What is the paper's, what is ours.** The problem and its solution are the paper's, and so is
-    the projection :math:`K W`. Eigenvectors are free in their signs, and the components keep
+    the projection :math:`K W`. Eigenvectors are free in their signs, and the components have
     offsets that mean nothing: the distance of the means does not change if all rows are shifted,
-    and the spread is centred. The offset m, the scale below and the defaults are ours. The offset matters to ``SVC(gamma="scale")``, whose gamma comes from the
-    variance of all entries of its training rows, the differences between the columns' means
-    included. About the mean of the rows that the classifier learns from, no offset and no sign
-    of an eigenvector changes a prediction.
+    and the spread is measured about the mean. The offset m, the scale below and the defaults are
+    ours. An offset matters to ``SVC(gamma="scale")``, whose gamma comes from the variance of all
+    entries of its training rows, the differences between the columns' means included. Centred by
+    the mean of the rows that the classifier is trained on, no offset and no sign of an eigenvector
+    changes a prediction.
 
     **How it is solved.** That matrix is not symmetric (codes that give it to a symmetric solver
     compute something else). But :math:`K L K = q q^\top` with :math:`q = K e` has rank one, so the

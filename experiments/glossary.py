@@ -33,7 +33,7 @@ METHOD_MEANINGS: Mapping[str, str] = MappingProxyType(
         "quantiles": "each column mapped to the target's by its own quantiles",
         "ot_linear": "the optimal map between Gaussians of the domains' means and covariances",
         "ot_sinkhorn": "OT with the entropic regularisation that the library POT has by default",
-        "ot_lpl1": "Sinkhorn transport with a penalty on mixing source classes, POT's default weights",
+        "ot_lpl1": "OT, Sinkhorn, with a penalty on mixing source classes, POT's default weights",
         **{
             f"{name}_matched": (
                 f"{name.upper()} with KRDA's number of trained parameters, stopped by held-out rows"

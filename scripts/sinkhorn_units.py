@@ -4,8 +4,8 @@
 
     python scripts/sinkhorn_units.py
 
-All rows, source, target and test, are multiplied by a factor; methods, repetitions and seeds are the
-tables'. Writes the mean accuracy over the nine angles for each method and factor to
+All rows, source, target and test, are multiplied by a factor; methods, repetitions and seeds are
+those of the tables. Writes the mean accuracy over the nine angles for each method and factor to
 ``results/studies/sinkhorn_units.csv``, or to the file given.
 """
 

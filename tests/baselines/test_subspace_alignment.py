@@ -102,7 +102,7 @@ def test_an_impossible_number_of_components_is_refused(blobs, k):
 @pytest.mark.parametrize("scale", [False, True])
 def test_no_axis_is_taken_along_which_the_training_rows_do_not_vary(blobs, scale):
     # Three rows vary in two directions; the third axis of a basis would be an arbitrary one.
-    with pytest.raises(ValueError, match="from 1 to 2 .*target rows 3"):
+    with pytest.raises(ValueError, match=r"from 1 to 2 .*target rows 3"):
         SubspaceAlignment(3, scale=scale).fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
     few = SubspaceAlignment(scale=scale).fit(blobs.Xs, blobs.ys, blobs.Xt[:3])
     assert few.n_components_ == 2

@@ -141,7 +141,7 @@ class TestAnomaliesAreTrue:
             "hepmass-repeated-row", "hepmass-750-1250-is-750-1500", "kmm-moons-chance",
             "dan-moons-chance", "dan-hepmass-constant", "sa-moons-linear-svm", "bold-rule",
             "ci-formula-unstated", "amazon-source-above-target", "amazon-wide-intervals",
-            "shot-moons-below-source",
+            "shot-moons-below-source", "hepmass-source-narrow-intervals",
         }  # fmt: skip
         assert {anomaly.id for anomaly in anomalies() if anomaly.numbers} == checked
 

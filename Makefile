@@ -54,6 +54,7 @@ check-results: setup ## Fail if a committed record is not of the code, data and 
 
 draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
 	$(PY) scripts/tabulate_draws.py
+	$(PY) scripts/measure_test_rows.py
 	$(PY) -m experiments.readme
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample

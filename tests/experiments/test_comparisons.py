@@ -252,14 +252,20 @@ class TestComparison:
         for row in csv.DictReader(io.StringIO(comparison_csv([comparison]))):
             label = comparison.labels[row["method"]]
             (line,) = [line for line in text.splitlines() if line.startswith(f"| {label} |")]
-            cells = [cell.strip() for cell in line.split("|")][1:-1]
+            values = [cell.strip() for cell in line.split("|")][1:-1]
+            cells = dict(zip(method_rows(comparison)[0], values, strict=True))
             low, high = float(row["iqm_low"]), float(row["iqm_high"])
             assert (
-                cells[2]
+                cells["IQM"]
                 == f"{one_decimal(float(row['iqm']))} [{one_decimal(low)}, {one_decimal(high)}]"
             )
-            assert cells[4] == f"{float(row['rank_paper']):.2f}"
-            assert cells[6] == f"{float(row['rank_published']):.2f}"
+            assert cells["rank"] == f"{float(row['rank_paper']):.2f}"
+            assert cells["rank in the paper"] == f"{float(row['rank_published']):.2f}"
+            kept = [i for i, task in enumerate(spec.tasks) if task.name != "90"]
+            own = comparison.scores.methods.index(row["method"])
+            mean = comparison.scores.values[kept, own].mean()
+            assert cells["mean, 10° to 80°"].startswith(f"{one_decimal(mean)} [")
+            assert float(row["kept_mean"]) == pytest.approx(mean)
 
     def test_page_explains_its_brackets_and_of_what_krda_is_ahead(self) -> None:
         spec = spec_of("moons")
@@ -271,7 +277,7 @@ class TestComparison:
         assert "the other sign" in minus
         assert any("TCA: transfer component analysis (Pan et al., 2011)" in i for i in items)
         head, _ = method_rows(comparison)
-        assert head[1:4] == ["mean", "IQM", "KRDA minus (IQM)"]
+        assert head[1:5] == ["mean", "mean, 10° to 80°", "IQM", "KRDA minus (IQM)"]
         krda = next(found for found in comparison.aggregates if found.method == "krda").iqm.value
         for found in comparison.aggregates:
             if found.krda_minus is not None:

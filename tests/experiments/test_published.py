@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
 from collections import Counter, defaultdict
@@ -140,7 +141,7 @@ class TestAnomaliesAreTrue:
             "hepmass-repeated-row", "hepmass-750-1250-is-750-1500", "kmm-moons-chance",
             "dan-moons-chance", "dan-hepmass-constant", "sa-moons-linear-svm", "bold-rule",
             "ci-formula-unstated", "amazon-source-above-target", "amazon-wide-intervals",
-            "shot-moons-below-source",
+            "shot-moons-below-source", "hepmass-source-narrow-intervals",
         }  # fmt: skip
         assert {anomaly.id for anomaly in anomalies() if anomaly.numbers} == checked
 
@@ -237,9 +238,20 @@ class TestAnomaliesAreTrue:
                 svm = SVC(kernel=kernel).fit(X, y)
                 scores.append([100 * svm.score(rotate(X_test, t), y_test) for t in TASKS["moons"]])
         assert np.abs(np.mean(linear, axis=0) - sa).max() < numbers["linear_svm_within"]
+        row = [float(line["mean"]) for line in committed("moons") if line["method"] == "sa_linear"]
+        assert np.abs(row - sa).max() < numbers["linear_svm_within"]
         # The RBF kernel gives the column of Source only instead, from which SA's is far.
         assert np.abs(np.mean(rbf, axis=0) - source).mean() < 3
         assert np.abs(np.mean(rbf, axis=0) - sa).mean() > 15
+
+    def test_source_on_hepmass_has_narrower_intervals_than_the_protocol_gives(self) -> None:
+        numbers = by_id("hepmass-source-narrow-intervals").numbers
+        widths = [published("hepmass")[task, "source_only"].ci95 for task in TASKS["hepmass"]]
+        assert np.mean(widths) == pytest.approx(numbers["mean_half_width"])
+        assert max(widths) == numbers["largest_half_width"]
+        ours = [float(r["ci95"]) for r in committed("hepmass_sim") if r["method"] == "source_only"]
+        assert np.mean(ours) == pytest.approx(numbers["simulated"], abs=0.005)
+        assert len(ours) == len(widths)
 
     def test_students_t_is_that_much_wider_than_the_normal(self) -> None:
         ratio = stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
@@ -288,6 +300,11 @@ class TestAnomaliesAreTrue:
             words = {"cells", "constant_cells", "equal_methods", "most_equal_elsewhere"}
             for name, value in anomaly.numbers.items():
                 assert name in words or f"{value:g}" in text, (anomaly.id, name)
+
+
+def committed(name: str) -> list[dict[str, str]]:
+    path = Path(package.__file__).parents[2] / "results" / "tables" / f"{name}.csv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 def rotate(X: np.ndarray, degrees: str) -> np.ndarray:

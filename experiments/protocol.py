@@ -172,14 +172,14 @@ def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
         Predictions of the wrong shape, or that are none of the labels of the training rows.
     """
     method = factory(seed)
-    labels = data.ys
+    labels = unlock(data.yt) if isinstance(method, TargetOnly) else data.ys
+    classes = frozenset(labels.tolist())
     start = time.perf_counter()
     if isinstance(method, TargetOnly):
-        labels = unlock(data.yt)
         method.fit(data.Xt, labels)
     else:
         method.fit(data.Xs, labels, data.Xt)
-    return _score(method, data, labels, time.perf_counter() - start)
+    return _score(method, data, classes, time.perf_counter() - start)
 
 
 def measure_together(
@@ -203,25 +203,26 @@ def measure_together(
         For each repetition, what its fit or its prediction raised in place of the measurement.
     """
     methods = [factory(seed) for seed in seeds]
+    classes = [frozenset(d.ys.tolist()) for d in data]
     start = time.perf_counter()
     errors = fit_together(methods, [Domains(d.Xs, d.ys, d.Xt) for d in data])
     seconds = (time.perf_counter() - start) / len(methods)
     outcomes: list[Measurement | Exception] = []
-    for method, repetition, error in zip(methods, data, errors, strict=True):
+    for method, repetition, own, error in zip(methods, data, classes, errors, strict=True):
         if error is not None:
             outcomes.append(error)
             continue
         try:
-            outcomes.append(_score(method, repetition, repetition.ys, seconds))
+            outcomes.append(_score(method, repetition, own, seconds))
         except Exception as raised:
             outcomes.append(raised)
     return outcomes
 
 
 def _score(
-    method: Method, data: Repetition, trained_on: NDArray[Any], fit_seconds: float
+    method: Method, data: Repetition, classes: frozenset[Any], fit_seconds: float
 ) -> Measurement:
-    """Let a fitted method predict the test rows, and compare."""
+    """Let a fitted method predict the test rows, check that it gives classes, and compare."""
     start = time.perf_counter()
     predictions = np.asarray(method.predict(data.X_test))
     seconds = time.perf_counter() - start
@@ -231,7 +232,6 @@ def _score(
             f"{type(method).__name__}.predict must return one label a row, shape {labels.shape}; "
             f"got shape {predictions.shape}."
         )
-    classes = dict.fromkeys(trained_on.tolist())
     unknown = [p for p in predictions.tolist() if not isinstance(p, Hashable) or p not in classes]
     if unknown:
         label, got = next(iter(classes)), unknown[0]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +14,10 @@ class Odd(ClassifierMixin, BaseEstimator):
     """Does in its n-th fit what the n-th entry of ``plan`` says, the last one for ever after.
 
     ``log`` is a file to which each fit appends a line, so that fits are counted over processes.
-    A plan's entries: "ok", "raise", "kill", "exit", or seconds to sleep.
+    A plan's entries: "ok"; "raise", "kill", "exit" and "gone" (``os._exit`` with 7 and 0), "quit"
+    (``sys.exit``); "fork", to go on in a child as well; "linger", to leave a child behind and die;
+    "wait", until there is a file "go" beside the log; "text", to raise a long error of odd
+    characters; or seconds to sleep.
     """
 
     def __init__(self, log, plan=("ok",)):
@@ -31,6 +35,22 @@ class Odd(ClassifierMixin, BaseEstimator):
                 os.kill(os.getpid(), signal.SIGKILL)
             case "exit":
                 os._exit(7)
+            case "gone":
+                os._exit(0)
+            case "quit":
+                sys.exit(0)
+            case "fork":
+                os.fork()
+            case "linger":
+                if os.fork() == 0:
+                    time.sleep(180)
+                    os._exit(0)
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "wait":
+                while not Path(self.log).with_name("go").exists():
+                    time.sleep(0.02)
+            case "text":
+                raise ValueError("a\udce9\x1b[31m\n| <b>" + "x" * 5_000_000)
             case float(seconds) | int(seconds):
                 time.sleep(seconds)
         self.classes_ = np.unique(y)

@@ -57,3 +57,14 @@ def test_the_checksum_covers_every_row_and_label():
     ]
     sums = {changed.sha256 for changed in [task, *shifted, *flipped]}
     assert len(sums) == 7
+
+
+def test_no_array_of_a_task_can_be_written_to_nor_follows_the_array_it_came_from():
+    task = Moons().task("40")
+    rows = np.array(task.Xs)
+    task = replace(task, Xs=rows)
+    rows[0] = 7
+    assert not np.array_equal(task.Xs, rows)
+    for name in ("Xs", "ys", "Xt", "X_test"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(task, name)[0] += 1

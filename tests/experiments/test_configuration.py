@@ -98,6 +98,51 @@ def test_settings_that_change_numbers_give_another_cell_and_others_do_not():
     assert len(others | {default}) == 8
 
 
+@pytest.mark.parametrize(
+    ("dataset", "spellings"),
+    [
+        ("moons", ("dataset.angle=40", "dataset.angle=40.0", "dataset.angle=4e1",
+                   "dataset.task=40.0", "dataset.task=+40", "dataset.task=400e-1")),
+        ("moons", ("dataset.angle=-0.0", "dataset.angle=0", "dataset.task=0.0")),
+        ("moons", ("dataset.angle=40.1234567", "dataset.angle=401234567e-7")),
+        ("moons", ("dataset.data.noise=0", "dataset.data.noise=0.0")),
+        ("moons", ("dataset.data.n_source=200", "dataset.data.n_source=2e2")),
+        ("gaussians", ("dataset.data.distance=11", "dataset.data.distance=11.0")),
+        ("gaussians", ("dataset.data.sd=[1,2]", "dataset.data.sd=[1.0,2e0]")),
+        ("hepmass_sim", ("dataset.data.draw=1", "dataset.data.draw=1.0")),
+        ("amazon", ("protocol.source_fraction=1", "protocol.source_fraction=1.0")),
+        ("amazon", ("protocol.max_rows=50", "protocol.max_rows=5e1")),
+        ("amazon", ("protocol.n_repetitions=5", "protocol.n_repetitions=5.0")),
+    ],
+)  # fmt: skip
+def test_spellings_of_one_number_are_one_cell_whose_task_has_its_name(dataset, spellings):
+    cells = [cell_from_config(compose_config((f"dataset={dataset}", s))) for s in spellings]
+    assert len({cell.config_sha256 for cell in cells}) == 1
+    if dataset == "moons":
+        assert cells[-1].load().name == cells[0].task
+
+
+def test_a_second_name_of_a_task_is_refused():
+    with pytest.raises(ValueError, match="by its own name"):
+        cell_from_config(compose_config(("dataset=moons", "dataset.task='40.0'"))).load()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "protocol.n_repetitions=1.5", "protocol.n_repetitions=true", "protocol.n_repetitions=0",
+        "protocol.n_repetitions=many", "protocol.source_fraction=abc", "protocol.target_fraction=0",
+        "protocol.source_fraction=nan", "protocol.max_rows=-5", "protocol.max_rows=2.5",
+        "protocol.timeout_seconds=-1", "protocol.timeout_seconds=0", "protocol.timeout_seconds=x",
+        "protocol.timeout_seconds=true", "+method.timeout_seconds=-1",
+    ],
+)  # fmt: skip
+def test_settings_of_the_wrong_kind_or_range_are_refused_by_name(override):
+    name = override.partition("=")[0].rpartition(".")[2]
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        cell_from_config(compose_config((override,)))
+
+
 def test_the_hidden_size_follows_the_data_set_as_in_the_paper():
     config = compose_config(("dataset=moons", "method=krda", "dataset.paper.hidden_size=77"))
     assert cell_from_config(config).config["method"]["hidden_size"] == 77

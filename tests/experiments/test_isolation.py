@@ -1,38 +1,63 @@
+import os
+import signal
 import sys
+import threading
+import time
 
 import pytest
 
-from experiments import isolation
-from experiments.configuration import cells_of
-from experiments.isolation import LostCellError, run_isolated
-from experiments.records import RecordStore
-from experiments.run import run_or_read
-
-(CELL,) = cells_of("moons", ("40",), ("source_only",), ("protocol=smoke",))
+from experiments.isolation import LostCellError, isolated
 
 
-def test_an_isolated_cell_leaves_the_record_of_any_other(tmp_path):
-    isolated, plain = (RecordStore(tmp_path / name) for name in ("isolated", "plain"))
-    record = run_isolated(CELL, isolated)
-    assert record.accuracies == run_or_read(CELL, plain)[0].accuracies
-    assert run_or_read(CELL, isolated) == (record, False)
+def test_what_a_function_returns_or_raises_comes_back_from_the_child():
+    assert isolated(lambda: {"pid": 1, "own": os.getpid()})["own"] != os.getpid()
+
+    def fail():
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        isolated(fail)
+    assert "in fail" in caught.value.__notes__[0]
+    with pytest.raises(SystemExit):
+        isolated(sys.exit)
+
+
+def test_an_error_that_cannot_be_sent_back_is_told_in_words():
+    class Local(Exception):
+        pass
+
+    def fail():
+        raise Local("odd \udce9")
+
+    with pytest.raises(LostCellError, match=r"Local: odd \\udce9"):
+        isolated(fail)
 
 
 @pytest.mark.parametrize(
-    ("code", "message"),
+    ("deed", "message"),
     [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL"),
-        ("raise SystemExit(3)", "ended with exit code 3"),
-        ("pass", "ended with exit code 0"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "was ended by SIGKILL"),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "was ended by SIGSEGV"),
+        (lambda: os._exit(3), "ended with exit code 3"),
+        (lambda: os._exit(0), "ended with exit code 0"),
     ],
 )
-def test_the_loss_of_its_process_is_told(tmp_path, monkeypatch, code, message):
-    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", code))
+def test_the_loss_of_its_process_is_told(deed, message):
     with pytest.raises(LostCellError, match=message):
-        run_isolated(CELL, RecordStore(tmp_path))
+        isolated(deed)
 
 
-def test_a_time_limit_ends_it(tmp_path):
+def test_a_thread_or_a_child_that_lives_on_does_not_hold_it_up():
+    def leave():
+        threading.Thread(target=time.sleep, args=(600,)).start()
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        return "done"
+
+    assert isolated(leave) == "done"
+
+
+def test_a_time_limit_ends_it():
     with pytest.raises(LostCellError, match=r"the time limit of 0\.01 s was exceeded"):
-        run_isolated(CELL, RecordStore(tmp_path), timeout_seconds=0.01)
-    assert RecordStore(tmp_path).scan().records == ()
+        isolated(lambda: time.sleep(3600), timeout_seconds=0.01)

@@ -9,7 +9,13 @@ from experiments import protocol
 from experiments.configuration import config_names
 from experiments.datasets.base import LockedLabels, unlock
 from experiments.datasets.moons import Moons
-from experiments.protocol import Protocol, draw_repetition, measure, method_seed
+from experiments.protocol import (
+    Protocol,
+    draw_repetition,
+    measure,
+    measure_together,
+    method_seed,
+)
 
 TASK = Moons().task("40")
 
@@ -45,7 +51,17 @@ def test_seeds_of_a_method_depend_on_its_name_and_the_repetition():
 
 
 @pytest.mark.parametrize(
-    "change", [{"n_repetitions": 0}, {"source_fraction": 0.0}, {"target_fraction": 1.1}]
+    "change",
+    [
+        {name: value}
+        for name, values in {
+            "n_repetitions": (0, -1, 1.5, 2.0, True, "3", None),
+            "source_fraction": (0.0, 1.1, -0.5, "abc", None, True, float("nan")),
+            "target_fraction": (0, 2, "1", [0.9]),
+            "max_rows": (0, -5, 1.5, True, "all"),
+        }.items()
+        for value in values
+    ],
 )
 def test_a_protocol_that_cannot_be_run_is_refused(change):
     with pytest.raises(ValueError, match=next(iter(change))):
@@ -67,6 +83,94 @@ def test_predictions_of_the_wrong_shape_are_an_error():
     data = draw_repetition(TASK, 0, Protocol())
     with pytest.raises(ValueError, match="one label a row"):
         measure(lambda seed: Wrong(), data, 0)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, 2), ("no", "yes")])
+@pytest.mark.parametrize(
+    "predict",
+    [
+        lambda y: [str(value) + "." for value in y],
+        lambda y: [0.1 if value == y[0] else 0.6 for value in y],
+        lambda y: [7 if value == y[0] else 8 for value in y],
+        lambda y: [None] * len(y),
+        lambda y: [*y[:-1], "0"],
+        lambda y: np.array([[], *y[1:]], dtype=object),
+    ],
+)
+def test_predictions_that_are_no_labels_of_the_training_rows_are_an_error(predict, labels):
+    class Odd(SourceOnly):
+        def predict(self, X):
+            return predict(super().predict(X).tolist())
+
+    data = draw_repetition(labelled(labels), 0, Protocol())
+    with pytest.raises(ValueError, match=r"labels of its training rows.* rows"):
+        measure(lambda seed: Odd(), data, 0)
+    (outcome,) = measure_together(lambda seed: Odd(), [data], [0])
+    assert isinstance(outcome, ValueError)
+
+
+@pytest.mark.parametrize("kind", [float, object, bool])
+def test_predictions_that_equal_labels_count_whatever_their_type(kind):
+    class Other(SourceOnly):
+        def predict(self, X):
+            return super().predict(X).astype(kind)
+
+    data = draw_repetition(TASK, 0, Protocol())
+    found = [measure(lambda seed, m=m: m(), data, 0).accuracy for m in (Other, SourceOnly)]
+    assert found[0] == found[1] > 0.5
+
+
+def labelled(labels):
+    """The task with other labels for its classes 0 and 1."""
+    names = np.array(labels)
+    return replace(
+        TASK, ys=names[TASK.ys],
+        yt=LockedLabels(names[unlock(TASK.yt)]), y_test=LockedLabels(names[unlock(TASK.y_test)]),
+    )  # fmt: skip
+
+
+class Changing(SourceOnly):
+    """Changes all arrays that it is given, in place or by making them writeable first."""
+
+    def __init__(self, forced=False, classifier=None):
+        super().__init__(classifier)
+        self.forced = forced
+
+    def _change(self, *arrays):
+        for array in arrays:
+            if self.forced:
+                owner = array if array.base is None else array.base
+                owner.setflags(write=True)
+                array.setflags(write=True)
+            array -= 1
+
+    def fit(self, Xs, ys, Xt):
+        super().fit(Xs, ys, Xt)
+        if self.forced:
+            self._change(Xs, ys, Xt)
+        return self
+
+    def predict(self, X):
+        predictions = super().predict(X)
+        self._change(X)
+        return predictions
+
+
+def test_a_method_that_changes_its_input_fails_and_moves_no_other_methods_numbers():
+    task = Moons().task("40")
+
+    def accuracies():
+        draws = [draw_repetition(task, r, Protocol()) for r in range(2)]
+        return [measure(lambda seed: SourceOnly(), data, 0).accuracy for data in draws]
+
+    before = accuracies()
+    with pytest.raises(ValueError, match="read-only"):
+        measure(lambda seed: Changing(), draw_repetition(task, 0, Protocol()), 0)
+    assert accuracies() == before
+    # One that forces its way in harms the copy that it was given.
+    measure(lambda seed: Changing(forced=True), draw_repetition(task, 0, Protocol()), 0)
+    assert accuracies() == before
+    assert task.sha256 == Moons().task("40").sha256
 
 
 class TestLabelFirewall:

@@ -1,4 +1,5 @@
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from experiments.cells import cell_state, run_cell
 from experiments.estimates import Estimates
 from experiments.records import Outcome, RecordStore
 from experiments.runner import Job, Run, run_job
+from experiments.workers import Event
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -46,7 +48,14 @@ def store(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("deed", "message"), [("kill", "SIGKILL"), ("exit", "exit code 7"), ("raise", "told to fail")]
+    ("deed", "message"),
+    [
+        ("kill", "SIGKILL"),
+        ("exit", "exit code 7"),
+        ("gone", "exit code 0"),
+        ("quit", "SystemExit"),
+        ("raise", "told to fail"),
+    ],
 )
 def test_what_ends_a_worker_costs_one_repetition_and_no_other(deed, message, tmp_path, store):
     bad = odd_cell(tmp_path, "10", ("ok", deed, "ok"))
@@ -61,20 +70,68 @@ def test_what_ends_a_worker_costs_one_repetition_and_no_other(deed, message, tmp
 
 
 def test_a_time_limit_costs_one_repetition_and_counts_from_its_beginning(tmp_path, store):
-    # The process alone takes longer to load than the limit.
-    cell = odd_cell(tmp_path, "10", ("ok", 60, "ok"))
-    run = finish([cell], store, timeout_seconds=1.0)
+    cell = odd_cell(tmp_path, "10", ("ok", 3600, "ok"))
+    run = finish([cell], store, timeout_seconds=15.0)
     assert statuses(cell, store) == ["done", "timeout", "done"]
-    assert "time limit of 1 s" in run.failures[0].error
+    assert "time limit of 15 s" in run.failures[0].error
 
 
 def test_a_methods_own_time_limit_holds_where_none_is_given(tmp_path, store):
-    cell = odd_cell(tmp_path, "10", ("ok", 60, "ok"))
+    cell = odd_cell(tmp_path, "10")
     assert cell.timeout_seconds == 3600
     limited = replace(cell, timeout_seconds=1.0)
     assert limited == cell, "no part of what the cell is"
-    finish([limited], store)
-    assert statuses(cell, store) == ["done", "timeout", "done"]
+    assert make_run([limited], store)._job(0).timeout_seconds == 1.0
+    assert make_run([limited], store, timeout_seconds=2.0)._job(0).timeout_seconds == 2.0
+
+
+@pytest.mark.parametrize("method", ["source_only", "krda"])
+def test_a_method_that_forks_and_whose_child_comes_back_answers_once_for_its_own_cell(
+    method, tmp_path, store
+):
+    # KRDA trains its repetitions as one program. One worker serves all cells, one after another.
+    forking = odd_cell(tmp_path, "10", ("fork",), method=method)
+    others = [make_cell("dataset.task=20"), make_cell("dataset.task=70")]
+    run = finish([forking, *others], store, n_workers=1)
+    assert (run.n_done, run.failures) == (3, [])
+    expected = [without_times(run_cell(cell)) for cell in others]
+    assert [without_times(cell_state(cell, store).record) for cell in others] == expected
+    assert n_fits(tmp_path, "10") == 3
+
+
+def answers(cell, *outcomes):
+    """Events as of a worker that reports these outcomes of the first cell of a run."""
+    job = Job(cell.config, "", (0, 1), True, 0, None)
+    return [
+        Event("started", job),
+        Event("progress", job, result=(0, 1)),
+        *(Event("progress", job, result=outcome) for outcome in outcomes),
+        Event("done", job),
+    ]
+
+
+def test_results_of_another_repetition_or_another_seed_are_refused(store, monkeypatch):
+    cell = make_cell()
+    good = run_cell(cell).outcomes
+    wrong_seed = replace(good[1], seed=good[1].seed + 1)
+    other = replace(good[0], repetition=5)
+    monkeypatch.setattr(runner, "run_jobs", lambda *a, **k: iter(answers(cell, good[0], other)))
+    run = finish([cell], store)
+    assert statuses(cell, store) == ["done", "failed"]
+    assert "no result" in run.failures[0].error
+    again = answers(cell, wrong_seed)
+    monkeypatch.setattr(runner, "run_jobs", lambda *a, **k: iter(again))
+    run = finish([cell], store)
+    assert statuses(cell, store) == ["done", "failed"]
+    assert "seed" in run.failures[0].error
+    assert cell_state(cell, store).record.outcomes[0].accuracy == good[0].accuracy
+
+
+def test_a_worker_that_dies_leaving_a_child_behind_costs_one_repetition(tmp_path, store):
+    cell = odd_cell(tmp_path, "10", ("linger", "ok", "linger"))
+    finish([cell], store, n_workers=1, timeout_seconds=90.0)
+    assert statuses(cell, store) == ["failed", "done", "failed"]
+    assert "SIGKILL" in cell_state(cell, store).record.outcomes[2].error
 
 
 def test_failed_repetitions_are_tried_again_in_the_next_run_and_no_others(tmp_path, store):
@@ -194,22 +251,32 @@ def test_a_kill_amid_a_cell_keeps_the_repetitions_that_were_written(tmp_path, st
 
 
 def test_two_runs_at_once_share_the_cells_and_lose_and_double_none(tmp_path, store):
-    names = [str(angle) for angle in range(1, 25)]
-    plan = (0.1,)
+    names = [str(angle) for angle in range(1, 13)]
+    plan = ("wait",)
     processes = [start(tmp_path, names, plan) for _ in range(2)]
-    outs = [process.communicate(timeout=300)[0] for process in processes]
+    # All wait in their first cells until both runs are at work.
+    while len({process_of(claim) for claim in store.root.rglob(".*.claim")} - {None}) < 2:
+        assert [process.poll() for process in processes] == [None, None]
+        time.sleep(0.02)
+    (tmp_path / "go").touch()
+    outs = [process.communicate(timeout=600)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     for out in outs:
         n_before, n_done, n_failed = map(int, out.split())
-        assert (n_before + n_done, n_failed) == (24, 0)
-    assert [n_fits(tmp_path, name) for name in names] == [3] * 24, "each repetition once"
-    pids = {(tmp_path / name).read_text().split()[0] for name in names}
-    assert len(pids) > 2, "both runs' workers had a part"
+        assert (n_before + n_done, n_failed) == (12, 0)
+    assert [n_fits(tmp_path, name) for name in names] == [3] * 12, "each repetition once"
     found = {record.task: without_times(record) for record in store.scan()}
     expected = {n: without_times(run_cell(odd_cell(tmp_path, n, plan))) for n in names[:2]}
-    assert len(found) == 24
+    assert len(found) == 12
     assert {name: found[name] for name in expected} == expected
     assert no_claims(store)
+
+
+def process_of(claim):
+    """Who claims; None while that is being written or when it is over."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(claim.read_text())["pid"]
+    return None
 
 
 def test_a_run_takes_over_what_a_killed_one_had_claimed(tmp_path, store):

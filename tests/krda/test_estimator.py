@@ -409,7 +409,7 @@ def test_rows_to_predict_are_checked_like_those_to_fit(fitted, method):
     model, _, _, Xt = fitted
     with pytest.raises(ValueError, match="contains NaN"):
         getattr(model, method)(_with(Xt, np.nan))
-    with pytest.raises(ValueError, match="has 2 columns, but Xs .*has 3"):
+    with pytest.raises(ValueError, match=r"has 2 columns, but Xs .*has 3"):
         getattr(model, method)(Xt[:, :2])
     assert len(getattr(model, method)(Xt[:1])) == 1
 

@@ -193,7 +193,7 @@ def test_columns_are_matched_by_name_in_frames_of_any_library():
     for fitted in frames_of(X):
         model = KRDA(max_steps=2, random_state=0).fit(fitted, X["a"] > 0, fitted)
         assert list(model.feature_names_in_) == ["a", "b"]
-        expected = model.transform(np.column_stack(list(X.values())))
+        expected = model.transform(pd.DataFrame(X))
         for other in frames_of(dict(reversed(X.items()))):
             np.testing.assert_array_equal(model.transform(other), expected)
 

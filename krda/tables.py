@@ -285,7 +285,8 @@ def _records(path: Path, stream: Iterable[str], separator: str) -> Iterator[tupl
             return
         width = width or len(record)
         # A text of several lines is fine. Lines that have all separators of a row are rows.
-        if len(lines) > 1 and all(line.count(separator) >= width - 1 for line in lines):
+        texts = [line for line in lines if line.strip()]
+        if len(texts) > 1 and all(text.count(separator) >= width - 1 for text in texts):
             raise TableError(
                 f"{path} cannot be read as CSV: a quote in line {first} is closed in line "
                 f"{reader.line_num} only, and the lines between look like rows. {quotes}"

@@ -444,6 +444,7 @@ def test_rows_never_vanish_at_stray_quotes(files, capsys, monkeypatch, opening, 
     lines = [line + ("," + ("note" if i == 0 else "text")) for i, line in enumerate(lines)]
     lines[10] = lines[10].removesuffix("text") + opening
     lines[20] = lines[20].removesuffix("text") + closing
+    lines[15] += "\n"
     (files / "target.csv").write_text("\n".join(lines) + "\n")
     assert "line 11" in refused(capsys, monkeypatch, "--drop", "note")
 

@@ -69,8 +69,10 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["method", *(f"x {factor:g}" for factor in FACTORS)])
         for method in METHODS:
-            row = [f"{mean_accuracy(method, factor):.2f}" for factor in FACTORS]
-            print(method, *row, flush=True)
+            row = []
+            for factor in FACTORS:
+                row.append(f"{mean_accuracy(method, factor):.2f}")
+                print(method, f"x {factor:g}:", row[-1], flush=True)
             writer.writerow([method, *row])
 
 

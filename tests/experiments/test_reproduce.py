@@ -403,7 +403,7 @@ def test_commands_work_on_any_console_and_end_with_the_documented_status(module,
     assert console(command, subprocess.PIPE, ascii_only).returncode == 0
     reader, writer = os.pipe()
     os.close(reader)  # as `| head` does when it has seen enough
-    with open(writer, "w") as closed, Path("/dev/full").open("w") as full:
+    with os.fdopen(writer, "w") as closed, Path("/dev/full").open("w") as full:
         for unbuffered in ("", "1"):
             env = {"PYTHONUNBUFFERED": unbuffered}
             assert console(command, closed, env).returncode == 141

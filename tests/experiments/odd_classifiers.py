@@ -14,10 +14,9 @@ class Odd(ClassifierMixin, BaseEstimator):
     """Does in its n-th fit what the n-th entry of ``plan`` says, the last one for ever after.
 
     ``log`` is a file to which each fit appends a line, so that fits are counted over processes.
-    A plan's entries: "ok"; "raise", "kill", "exit" and "gone" (``os._exit`` with 7 and 0), "quit"
-    (``sys.exit``); "fork", to go on in a child as well; "linger", to leave a child behind and die;
-    "wait", until there is a file "go" beside the log; "text", to raise a long error of odd
-    characters; or seconds to sleep.
+    A plan's entries: "ok"; "raise"; "kill", "crash", "exit" and "gone" (``os._exit`` with 7 and 0);
+    "quit" (``sys.exit``); "fork", to go on in a child as well; "linger", to leave a child behind
+    and die; "wait", until there is a file "go" beside the log; or seconds to sleep.
     """
 
     def __init__(self, log, plan=("ok",)):
@@ -37,6 +36,8 @@ class Odd(ClassifierMixin, BaseEstimator):
                 os._exit(7)
             case "gone":
                 os._exit(0)
+            case "crash":
+                os.kill(os.getpid(), signal.SIGSEGV)
             case "quit":
                 sys.exit(0)
             case "fork":
@@ -49,8 +50,6 @@ class Odd(ClassifierMixin, BaseEstimator):
             case "wait":
                 while not Path(self.log).with_name("go").exists():
                     time.sleep(0.02)
-            case "text":
-                raise ValueError("a\udce9\x1b[31m\n| <b>" + "x" * 5_000_000)
             case float(seconds) | int(seconds):
                 time.sleep(seconds)
         self.classes_ = np.unique(y)

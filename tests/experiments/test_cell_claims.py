@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,13 +93,20 @@ def test_a_claim_that_is_not_renewed_expires_whatever_its_time_says(record, text
 
 
 def test_a_claim_that_is_renewed_does_not_expire(record, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(cell_claims, "time", SimpleNamespace(monotonic=lambda: now[0]))
     # As seen from another machine, which cannot ask whether the process lives.
-    with Claims(renew_seconds=0.05) as one, Claims(expiry_seconds=0.5) as other:
+    monkeypatch.setattr(cell_claims, "_is_dead", lambda owner: False)
+    with Claims(renew_seconds=0.01) as one:
+        other = Claims(expiry_seconds=60.0)
         assert one.acquire(record)
-        monkeypatch.setattr(cell_claims, "_is_dead", lambda owner: False)
-        for _ in range(10):
+        for _ in range(3):
             assert not other.acquire(record)
-            time.sleep(0.1)
+            seen = claim_of(record).stat().st_mtime_ns
+            while claim_of(record).stat().st_mtime_ns == seen:
+                time.sleep(0.01)
+            now[0] += 60.0
+        assert not other.acquire(record)
 
 
 def test_of_many_that_break_a_dead_claim_one_gets_it(record):

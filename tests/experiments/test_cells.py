@@ -1,6 +1,8 @@
+import asyncio
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +71,47 @@ def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
     assert "InvalidParameterError" in error
     assert "[krda/adaptation.py:" in error
     assert str(cells._ROOT) not in dumps(record)
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            ValueError("x\udce9.csv\nand \x1b[31mred\u202e"),
+            r"ValueError: x\udce9.csv and \x1b[31mred",
+        ),
+        (ValueError("y" * 5_000_000), "more characters]"),
+        (Unspeakable(), "Unspeakable"),
+        (SystemExit(0), "SystemExit"),
+        (asyncio.CancelledError("by itself"), "CancelledError"),
+    ],
+)
+def test_any_error_of_a_method_becomes_a_line_of_the_record_and_stops_nothing(
+    error, expected, monkeypatch
+):
+    record = run_cell(failing_cell(monkeypatch, {1: error}))
+    assert [o.status for o in record.outcomes] == ["done", "failed", "done", "done"]
+    text = record.outcomes[1].error
+    assert expected in text
+    assert text.isprintable()
+    assert len(text) <= 2000
+    assert "test_cells.py" in text, "the place is told in any case"
+
+
+def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tmp_path):
+    store, cell = RecordStore(tmp_path), make_cell()
+    record = run_cell(cell)
+    seeds = tuple(replace(o, seed=o.seed + 1) for o in record.outcomes)
+    for changes in ({"outcomes": seeds}, {"data_sha256": "ab" * 32}, {"code_fingerprint": "ab"}):
+        store.write(replace(record, **changes))
+        assert cell_state(cell, store).state == "damaged"
+    store.write(record)
+    assert cell_state(cell, store).state == "done"
 
 
 def test_a_wrong_parameter_name_fails_the_repetitions_not_the_run():

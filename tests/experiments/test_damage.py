@@ -178,6 +178,27 @@ def test_what_is_no_record_is_named_and_never_read(plan, tmp_path):
     assert scan.foreign == tuple(sorted([copy, tmp_path / "notes.txt"]))
 
 
+def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, tmp_path):
+    store, cell = RecordStore(tmp_path), next(iter(plan.cells.values()))
+    cpu = "<img src=x> | *bold* [a](b)\n# head \x1b[31m \udce9"
+    store.write(replace(fabricated(cell, 0), environment=ENVIRONMENT | {"cpu": cpu}))
+    text = render_provenance([plan], store, tmp_path).read_text("utf-8")
+    assert r"- \<img src=x\> \| \*bold\* \[a\](b) \# head \\x1b\[31m \\udce9, 2 cores" in text
+
+
+def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, tmp_path):
+    store, cell = RecordStore(tmp_path), next(iter(plan.cells.values()))
+    record = fabricated(cell, 0)
+    lost = replace(record.outcomes[0], status="failed", accuracy=None,
+                   error="x\udce9.csv \x1b[31m <b>|" + "y" * 100_000)  # fmt: skip
+    store.write(replace(record, outcomes=(lost, *record.outcomes[1:])))
+    for path in render_table(plan, store, tmp_path / "tables"):
+        text = path.read_text("utf-8")
+        assert "\x1b" not in text
+        assert "<b>" not in text.replace("\\<b", "") or path.suffix != ".md"
+        assert len(text) < 50_000
+
+
 def test_provenance_counts_a_cell_in_each_place_that_its_repetitions_ran_in(plan, tmp_path):
     store, cell = RecordStore(tmp_path), next(iter(plan.cells.values()))
     record = fabricated(cell, 0)

@@ -62,7 +62,7 @@ def notes(tmp_path, sweep="sweep"):
 
 LAUNCHERS = {
     "basic": (),
-    "joblib": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "runtime.isolate=true"),
+    "joblib": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
     "submitit_local": ("hydra/launcher=submitit_local", "hydra.sweeper.max_batch_size=2"),
     "ray": ("hydra/launcher=ray", "+hydra.launcher.ray.init.num_cpus=2"),
 }
@@ -139,6 +139,28 @@ def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
     assert values == [None, None, sum(accuracies) / len(accuracies), None]
     # Every worker has one numerical thread, though the caller's environment asks for two.
     assert [note["threads"] for note in notes(tmp_path)] == [1] * 4
+
+
+# What each of five jobs does in its first fit: go well, exit, exit at once, crash, go well.
+DEEDS = "[ok],[quit],[gone],[crash],[ok]"
+
+
+def test_a_job_that_exits_or_crashes_costs_itself_alone_and_the_exit_status_says_so(
+    tmp_path, launcher
+):
+    path = {"PYTHONPATH": str(Path(__file__).parent)}
+    done = multirun(
+        tmp_path, *launcher, "method=source_only", "classifier._target_=odd_classifiers.Odd",
+        f"+classifier.log={tmp_path / 'log'}", f"+classifier.plan={DEEDS}",
+        "protocol.n_repetitions=1", env=path,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    # The first and the last are one cell; whichever comes later may read what the other wrote.
+    assert "5 jobs:" in done.stdout, done.stderr
+    assert "3 of 5 jobs failed:" in done.stderr
+    for what in ("SystemExit", "exit code 0", "SIGSEGV"):
+        assert what in done.stderr
+    assert sum(record.complete for record in records(tmp_path).values()) == 1
 
 
 def test_for_tuning_without_labels_sweepers_get_the_held_out_nll(tmp_path, swept_values):

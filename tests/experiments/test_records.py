@@ -27,6 +27,7 @@ from experiments.records import (
     canonical_json,
     dumps,
     loads,
+    one_line,
     sha256_of,
 )
 
@@ -328,6 +329,57 @@ def resigned(record: Record, **changes: object) -> bytes:
     del content["sha256"]
     content |= changes
     return canonical_json(content | {"sha256": sha256_of(content)}).encode("ascii")
+
+
+CELL_CONFIG: dict[str, object] = {
+    "dataset": {"name": "moons"},
+    "task": "40",
+    "method": {"name": "krda"},
+    "protocol": {"n_repetitions": 5},
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"task": "50"},
+        {"dataset": {"name": "amazon"}},
+        {"method": {"name": "ot"}},
+        {"protocol": {"n_repetitions": 4}},
+        {"protocol": {"n_repetitions": 6}},
+        {"protocol": {}},
+        {},
+    ],
+)
+def test_a_record_that_contradicts_its_config_is_damaged(
+    changes: dict[str, object], store: RecordStore
+) -> None:
+    right = make_record(config=CELL_CONFIG)
+    path = store.write(right)
+    assert store.read(path) == right
+    config = CELL_CONFIG | changes
+    # Only the checksum of the config is wrong where nothing else is.
+    digest = sha256_of(config) if changes else "ab" * 32
+    path = store.path("moons", "40", "krda", digest)
+    path.write_bytes(resigned(right, config=config, config_sha256=digest))
+    with pytest.raises(RecordError, match="config"):
+        store.read(path)
+    assert [damage.path for damage in store.scan().damaged] == [path]
+
+
+@given(st.text(st.characters()))
+def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text: str) -> None:
+    line = one_line(text)
+    assert line.isprintable()
+    assert one_line(line) == line
+    line.encode("utf-8")
+
+
+def test_a_long_error_is_cut_with_a_word_on_how_much_is_left_out() -> None:
+    record = make_record(outcomes=(failed(0, "x\x1b[31m" * 500_000),))
+    assert len(dumps(record)) < 6000
+    assert "more characters" in str(record.outcomes[0].error)
+    assert loads(dumps(record).encode("ascii")) == record
 
 
 def edited_outcome(**changes: object) -> bytes:

@@ -2,6 +2,7 @@ import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -11,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cell_factory import without_times
+from cell_factory import make_cell, without_times
 
 from experiments import reproduce
+from experiments.configuration import cell_from_config, compose_config
 from experiments.plan import load_table
 from experiments.records import RecordStore
 
@@ -60,22 +62,42 @@ def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
     assert {p: p.read_bytes() for p in clean_run.rglob("*") if p.is_file()} == before
 
 
+KILLED = """
+import os, signal, sys
+from experiments import reproduce
+from experiments.records import RecordStore
+
+real, whole = RecordStore.write, set()
+
+def write(self, record):
+    path = real(self, record)
+    whole.update([path] * record.complete)
+    if len(whole) == 4:
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    return path
+
+if __name__ == "__main__":
+    RecordStore.write = write
+    reproduce.main(sys.argv[1:])
+"""
+
+
 def test_a_killed_run_loses_nothing_finished_and_ends_like_an_undisturbed_one(clean_run, tmp_path):
-    command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(tmp_path)]
-    for _ in range(2):
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
-        finished = contents(tmp_path) if (tmp_path / "records").is_dir() else {}
-        while len(list(tmp_path.rglob("*.json"))) < len(finished) + 4:
-            assert process.poll() is None, "the run ended before it could be killed"
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    script = tmp_path / "script.py"
+    script.write_text(KILLED)
+    options, clean = [*SMALL, "--results", str(tmp_path)], contents(clean_run)
+    for n_finished in (4, 8):
+        # Records count, not time: the run is killed when the fourth new one is whole.
+        code = subprocess.run(
+            [sys.executable, script, *options], cwd=ROOT, stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
+        ).returncode  # fmt: skip
+        assert code == -signal.SIGKILL
         kept = contents(tmp_path)
-        assert len(finished) + 4 <= len(kept) < 42
-        assert finished.items() <= kept.items()
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120).returncode == 0
-    assert contents(tmp_path) == contents(clean_run)
+        finished = {key: value for key, value in kept.items() if value == clean[key]}
+        assert len(finished) == n_finished
+    assert reproduce.main(options) == 0
+    assert contents(tmp_path) == clean
 
 
 @pytest.mark.slow
@@ -234,7 +256,7 @@ def test_status_names_what_is_wrong_and_what_is_interrupted(clean_run, tmp_path,
     old = store.read(next((tmp_path / "records/moons/50").glob("sa-*.json")))
     store.write(replace(old, identity="ab" * 32))
     arguments = ["--protocol", "smoke", "--table", "moons", "--results", str(tmp_path)]
-    assert reproduce.main([*arguments, "--status"]) == 0
+    assert reproduce.main([*arguments, "--status"]) == 1, "something is damaged"
     out = capsys.readouterr().out
     assert "1 damaged, 24 done, 1 interrupted" in out
     assert "1 stale" in out
@@ -320,9 +342,71 @@ def test_ctrl_c_and_a_schedulers_sigterm_end_with_what_is_done_kept(tmp_path, nu
         os.killpg(process.pid, number)  # as a terminal does
     else:
         process.send_signal(number)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "What is done is kept" in out
     assert "Traceback" not in out
     assert not list(tmp_path.rglob(".*.claim"))
     assert len(contents(tmp_path)) >= 3
+
+
+def test_status_of_a_file_instead_of_a_directory_fails(tmp_path, capsys):
+    (tmp_path / "file").write_text("x")
+    assert reproduce.main([*SMALL[:4], "--status", "--results", str(tmp_path / "file")]) == 1
+    assert "damaged" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("results", ["", " ", ".", str(ROOT)])
+def test_results_are_not_scattered_over_the_repository(results, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit):
+        reproduce.parse_arguments(["--results", results])
+    assert "must name a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "a b", "ärger/日本", "[x],(y),{z}", "it's", 'say "x"', "a=b:c#d;e&f", "~", "-x", "x ",
+     "1e5", "null", "$HOME", "${x}", "\\${x}\\", "a\\'", "\\", "a\nb", "*?%@!"],
+)  # fmt: skip
+def test_the_command_that_runs_a_cell_again_means_the_same_to_shell_and_hydra(name):
+    results = Path("/tmp", name) if len(name) % 2 else Path(name)
+    cell = make_cell(method="sa")
+    command = shlex.split(reproduce.rerun_command(cell, results, "smoke"))
+    assert command[:3] == ["python", "-m", "experiments.run"]
+    config = compose_config(command[3:])
+    assert Path(config.runtime.results) == results
+    assert cell_from_config(config) == cell
+
+
+def console(command, out, env=()):
+    """Run a command of the repository with this as its standard output."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **dict(env)},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize("module", ["reproduce", "explain", "run"])
+def test_commands_work_on_any_console_and_end_with_the_documented_status(module, clean_run):
+    command = {
+        "reproduce": [*SMALL[:4], "--status", "--results", str(clean_run)],
+        "explain": ["moons/40", "sa", *SMALL[:2], "--results", str(clean_run)],
+        "run": ["method=sa", "protocol=smoke", f"runtime.results={clean_run}",
+                f"hydra.run.dir={clean_run}/run"],
+    }[module]  # fmt: skip
+    command = [f"experiments.{module}", *command]
+    ascii_only = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    assert console(command, subprocess.PIPE, ascii_only).returncode == 0
+    reader, writer = os.pipe()
+    os.close(reader)  # as `| head` does when it has seen enough
+    with os.fdopen(writer, "w") as closed, Path("/dev/full").open("w") as full:
+        for unbuffered in ("", "1"):
+            env = {"PYTHONUNBUFFERED": unbuffered}
+            assert console(command, closed, env).returncode == 141
+            done = console(command, full, env)
+            assert done.returncode == 74
+            assert "could not be written" in done.stderr

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.configuration import compose_config
 from experiments.records import RecordStore
+from experiments.run import check_runtime
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,7 +19,7 @@ def run(tmp_path, *arguments):
             f"runtime.results={tmp_path}", f"hydra.run.dir={tmp_path}/run",
             f"hydra.sweep.dir={tmp_path}/sweep",
         ],
-        capture_output=True, text=True, cwd=ROOT, timeout=120,
+        capture_output=True, text=True, cwd=ROOT, timeout=900,
     )  # fmt: skip
 
 
@@ -68,3 +70,17 @@ def test_a_misspelt_override_names_what_is_wrong_before_anything_runs(tmp_path):
     assert done.returncode != 0
     assert "n_component" in done.stderr
     assert records(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "runtime.results=", "runtime.results=.", "runtime.results=null", f"runtime.results={ROOT}",
+        "runtime.timeout_seconds=-1", "runtime.timeout_seconds=0", "runtime.timeout_seconds=soon",
+        "runtime.timeout_seconds=true", "runtime.force=perhaps", "runtime.force=1",
+    ],
+)  # fmt: skip
+def test_how_a_cell_is_run_is_checked(override, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(ValueError, match=f"^{override.partition('=')[0]} must"):
+        check_runtime(compose_config((override,)).runtime)

@@ -16,6 +16,7 @@ from experiments.plan import load_table
 from experiments.records import RecordStore
 from experiments.render import render_summary, render_table
 from experiments.summary import summarise
+from experiments.whole_files import text_written_whole, write_text
 
 
 @contextmanager
@@ -121,3 +122,10 @@ def test_rendering_removes_what_killed_writers_left_and_nothing_that_may_be_at_w
     reproduce.main([*arguments, "--results", str(tmp_path)])
     assert not any(path.exists() for path in old)
     assert all(path.exists() for path in young)
+
+
+def test_a_lone_surrogate_is_written_as_an_escape(tmp_path):
+    write_text(tmp_path / "a", "x\udce9")
+    with text_written_whole(tmp_path / "b") as file:
+        file.write("x\udce9")
+    assert [(tmp_path / name).read_text("utf-8") for name in "ab"] == [r"x\udce9"] * 2

@@ -7,8 +7,8 @@
 runs all methods of the table of moons on draws 0 to 9 of the usual moons and of those with random
 positions, writes their accuracies to ``results/draws/moons.csv``, and what can be told from them to
 ``summary.csv`` and ``README.md`` beside it. ``python -m experiments.readme`` takes the numbers over
-into docs/statistics.md; ``make draws`` does both. ``--render`` writes the page from the accuracies
-that are there.
+into docs/statistics.md; ``make draws`` does both. ``--methods`` measures some alone and keeps the
+others' accuracies; ``--render`` writes the page from the accuracies that are there.
 
 Draw k is measured by repetition k of the protocol alone, so that no random number is shared between
 draws: rows, 90 % subsamples and the methods' own seeds are others. What is finished is kept in a
@@ -99,6 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--output", type=Path, default=_ROOT / "results/draws", metavar="FOLDER")
     parser.add_argument("--progress", type=Path, default=_ROOT / "outputs/draws-moons.jsonl")
+    parser.add_argument("--methods", nargs="+", choices=plan.methods, default=plan.methods)
     parser.add_argument("--render", action="store_true", help="write the page only")
     options = parser.parse_args(arguments)
     if options.draws < 2:
@@ -106,13 +107,18 @@ def main(arguments: list[str] | None = None) -> None:
     path = options.output / "moons.csv"
     if not options.render:
         progress = Progress(options.progress)
+        # What is not measured anew stays as it is, if it is there.
+        kept = Draws.read(path).results if path.exists() else {}
         results = {}
         for positions, dataset in POSITIONS.items():
             for draw in range(options.draws):
                 overrides = (f"dataset.data.draw={draw}",)
                 for cell in cells_of(dataset, plan.tasks, plan.methods, overrides):
                     key = positions, draw, cell.method, cell.task
-                    results[key] = progress.result(cell, draw)
+                    if cell.method in options.methods:
+                        results[key] = progress.result(cell, draw)
+                    elif key in kept:
+                        results[key] = kept[key]
                 print(f"{positions} positions, draw {draw}: done", flush=True)
         write_text(path, Draws(results).csv())
     found = Draws.read(path)

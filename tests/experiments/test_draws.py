@@ -42,15 +42,19 @@ def test_the_committed_page_and_summary_are_made_from_the_committed_accuracies()
 def test_the_committed_draws_are_complete():
     plan = load_table("moons")
     assert COMMITTED.positions == ("lattice", "random")
-    assert COMMITTED.methods == plan.methods
+    # Rows that were added later may be missing, the paper's may not.
+    assert COMMITTED.methods == tuple(m for m in plan.methods if m in COMMITTED.methods)
+    assert set(plan.paper) <= set(COMMITTED.methods)
     assert COMMITTED.tasks == plan.tasks
     n_draws = [COMMITTED.n_draws(positions) for positions in COMMITTED.positions]
-    assert len(COMMITTED.results) == sum(n_draws) * len(plan.methods) * len(plan.tasks)
+    assert len(COMMITTED.results) == sum(n_draws) * len(COMMITTED.methods) * len(plan.tasks)
 
 
 def test_draw_0_on_the_lattice_is_repetition_0_of_the_committed_records():
     store = RecordStore(RESULTS / "records")
     for (task, method), cell in load_table("moons").cells.items():
+        if method not in COMMITTED.methods:
+            continue
         outcome = stored(cell, store).outcomes[0]
         result = COMMITTED.results["lattice", 0, method, task]
         assert float(result) == pytest.approx(100 * outcome.accuracy, abs=1e-8), (task, method)

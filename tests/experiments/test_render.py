@@ -164,9 +164,10 @@ def test_a_table_without_published_values_shows_ours_alone(
     paths = render_table(unpublished, store, tmp_path / "tables")
     assert [path.name for path in paths] == ["mine.md", "mine.tex", "mine.csv"]
     text = paths[0].read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == len(unpublished.methods)
-    assert {row.split(" | ")[1] for row in rows} == {"ours"}
+    accuracies, corrected = [part.splitlines()[2:] for part in text.split("\n\n") if part[0] == "|"]
+    for rows in (accuracies, corrected):
+        assert len(rows) == len(unpublished.methods)
+        assert {row.split(" | ")[1] for row in rows} == {"ours"}
     report = report_of([unpublished], tmp_path).read_text(encoding="utf-8")
     table = report.partition('id="table-mine"')[2].partition("</table>")[0]
     latex = paths[1].read_text(encoding="utf-8")

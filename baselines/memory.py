@@ -53,9 +53,9 @@ def memory_limit() -> float:
     -------
     limit : float
         The least of the machine's memory, the limit of the address space (``ulimit -v``) and those
-        of the control groups that it is in (version 2; containers, SLURM); infinite if the
-        system reports none. What is free at the moment does not count: whether a table is taken must
-        not depend on what else runs.
+        of the control groups that it is in (version 2; containers, SLURM); infinite if the system
+        reports none. What is free at the moment does not count: whether a table is taken must not
+        depend on what else runs.
     """
     limits: list[float] = []
     with contextlib.suppress(AttributeError, ValueError, OSError):  # not on Windows

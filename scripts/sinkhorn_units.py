@@ -15,6 +15,7 @@ import argparse
 import csv
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,15 +43,11 @@ def mean_accuracy(method: str, factor: float) -> float:
     for cell in cells_of("moons", plan.tasks, [method]):
         task = cell.load()
         task = replace(task, Xs=factor * task.Xs, Xt=factor * task.Xt, X_test=factor * task.X_test)
-        config = cell.config["method"]
         for repetition in range(protocol.n_repetitions):
             data = draw_repetition(task, repetition, protocol)
             try:
-                measured = measure(
-                    lambda seed, config=config: make_method(config, seed),
-                    data,
-                    method_seed(task, method, repetition),
-                )
+                seed = method_seed(task, method, repetition)
+                measured = measure(partial(make_method, cell.config["method"]), data, seed)
             except FloatingPointError as error:
                 print(f"{method}, x {factor:g}, {task.name} degrees: {error}", file=sys.stderr)
                 return float("nan")

@@ -19,6 +19,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -47,7 +48,7 @@ from experiments.markdown import between, table
 from experiments.plan import method_label
 from experiments.records import Record, RecordStore
 from experiments.statistics import mean_and_interval
-from experiments.tables.wording import number, signed
+from experiments.tables.wording import MISSING, number, signed
 from experiments.whole_files import write_text
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -59,7 +60,7 @@ BEGIN, END = "<!-- encoders: begin -->", "<!-- encoders: end -->"
 SEEDS = (0, 1, 2, 3, 4)
 ACTIVATIONS = {"tanh": "tanh", "relu": "ReLU"}
 METHODS = (
-    "source_only", "target_only", "sa", "kmm", "ot", "krda",
+    "source_only", "target_only", "sa", "ot", "krda",
     "standardize", "quantiles", "ot_linear", "krda_reversed",
 )  # fmt: skip
 _KEYS = ["activation", "encoder_seed", "method", "task", "repetition"]
@@ -91,26 +92,20 @@ def measured(cell: Cell, store: RecordStore) -> Record:
 
 
 def measure(
-    methods: Sequence[str], n_repetitions: int, folder: Path, store: RecordStore
+    methods: Sequence[str], n_repetitions: int, path: Path | None, store: RecordStore
 ) -> pd.DataFrame:
-    """Measure methods on all encodings: one row a repetition, accuracy in percent."""
+    """Measure methods on one file of encodings: one row a repetition, accuracy in percent."""
     rows = []
-    for activation in ACTIVATIONS:
-        for seed in SEEDS:
-            path = encodings(folder, activation, seed)
-            overrides = [f"protocol.n_repetitions={n_repetitions}"]
-            if path is not None:
-                overrides.append(f"dataset.data.path='{path}'")
-            for method in methods:
-                for cell in cells_of("amazon", Amazon().task_names, [method], overrides):
-                    for outcome in measured(cell, store).outcomes:
-                        if outcome.accuracy is None:
-                            raise RuntimeError(f"{cell.label}: {outcome.error}")
-                        accuracy = float(f"{100 * outcome.accuracy:.10g}")
-                        key = (activation, seed, method, cell.task, outcome.repetition)
-                        rows.append((*key, accuracy))
-                print(f"{activation}, seed {seed}, {method}: done", flush=True)
-    return pd.DataFrame(rows, columns=[*_KEYS, "accuracy"])
+    overrides = [f"protocol.n_repetitions={n_repetitions}"]
+    if path is not None:
+        overrides.append(f"dataset.data.path='{path}'")
+    for cell in cells_of("amazon", Amazon().task_names, methods, overrides):
+        for outcome in measured(cell, store).outcomes:
+            if outcome.accuracy is None:
+                raise RuntimeError(f"{cell.label}: {outcome.error}")
+            accuracy = float(f"{100 * outcome.accuracy:.10g}")
+            rows.append((cell.method, cell.task, outcome.repetition, accuracy))
+    return pd.DataFrame(rows, columns=["method", "task", "repetition", "accuracy"])
 
 
 def section(accuracies: pd.DataFrame) -> str:
@@ -129,9 +124,9 @@ def section(accuracies: pd.DataFrame) -> str:
     for method in [name for name in methods if name in n_repetitions.index]:
         line, gain = [method_label(method)], [method_label(method)]
         for activation in ACTIVATIONS:
-            own = means[activation, method].to_numpy()
-            line += [number(value) for value in (*own, np.mean(own))]
-            gain += _gain(own - means[activation, "source_only"].to_numpy())
+            own = means.reindex(_index(activation, method)).to_numpy()
+            line += [_number(value) for value in (*own, np.mean(own))]
+            gain += _gain(own - means.reindex(_index(activation, "source_only")).to_numpy())
         values.append(line)
         if method != "source_only":
             gains.append(gain)
@@ -144,7 +139,17 @@ def section(accuracies: pd.DataFrame) -> str:
     )
 
 
+def _index(activation: str, method: str) -> pd.MultiIndex:
+    return pd.MultiIndex.from_product([[activation], [method], SEEDS])
+
+
+def _number(value: float) -> str:
+    return number(value) if np.isfinite(value) else MISSING
+
+
 def _gain(differences: NDArray[np.float64]) -> list[str]:
+    if not np.isfinite(differences).all():
+        return [MISSING] * 3
     interval = mean_and_interval(differences.tolist())
     width = "" if interval.half_width is None else f" ± {number(interval.half_width)}"
     return [
@@ -168,12 +173,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.render:
         folder = options.encodings or cache_directory() / "amazon_encodings"
         store = RecordStore(options.records)
-        found = measure(options.methods, options.repetitions, folder, store)
-        if options.output.is_file():
-            kept = pd.read_csv(options.output)
-            found = pd.concat([kept[~kept["method"].isin(options.methods)], found])
-        found = found.sort_values(_KEYS)
-        write_text(options.output, found.to_csv(index=False, lineterminator="\n"))
+        for activation, seed in product(ACTIVATIONS, SEEDS):
+            path = encodings(folder, activation, seed)
+            found = measure(options.methods, options.repetitions, path, store)
+            found = found.assign(activation=activation, encoder_seed=seed)[[*_KEYS, "accuracy"]]
+            if options.output.is_file():
+                old = pd.read_csv(options.output)
+                same = (old["activation"] == activation) & (old["encoder_seed"] == seed)
+                found = pd.concat([old[~(same & old["method"].isin(options.methods))], found])
+            text = found.sort_values(_KEYS).to_csv(index=False, lineterminator="\n")
+            write_text(options.output, text)
+            print(f"{activation}, seed {seed}: done", flush=True)
     text = section(pd.read_csv(options.output))
     page = options.page.read_text(encoding="utf-8")
     write_text(options.page, between(page, BEGIN, END, text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 CLOSED, UNWRITABLE = 141, 74
@@ -21,29 +21,35 @@ class OutputLost(BaseException):
 
 
 class _Stream:
-    """A text stream whose failures are told apart from those of other files."""
+    """A text stream whose failures are told apart from those of other files.
+
+    In a child of the command's process they are plain errors: a warning that nobody reads must not
+    make a fit fail.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        self._process = os.getpid()
 
     def write(self, text: str) -> int:
-        with _telling():
+        with self._telling():
             return int(self._stream.write(text))
 
     def flush(self) -> None:
-        with _telling():
+        with self._telling():
             self._stream.flush()
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if os.getpid() != self._process:
+                raise
+            raise OutputLost(error) from error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-@contextlib.contextmanager
-def _telling() -> Any:
-    try:
-        yield
-    except OSError as error:
-        raise OutputLost(error) from error
 
 
 def run_command(command: Callable[[], int]) -> int:

@@ -30,6 +30,7 @@ from experiments.markdown import between, table
 from experiments.plan import method_label
 from experiments.records import Record, RecordStore
 from experiments.tables.markdown import escape
+from experiments.whole_files import write_text
 
 BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
 
@@ -48,12 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if empty:
         parser.error(f"no records in {', '.join(empty)}; expected directories like results/")
     first = runs[options.first]
+    apart = [str(path) for path in options.others if not first.keys() & runs[path].keys()]
+    if apart:
+        parser.error(f"no cell of {options.first} is in {', '.join(apart)}, of the same config")
     text = "\n\n".join(comparison(first, runs[path]) for path in options.others)
     if options.write is None:
         print(text)
         return 0
     document = options.write.read_text(encoding="utf-8")
-    options.write.write_text(between(document, BEGIN, END, text), encoding="utf-8")
+    write_text(options.write, between(document, BEGIN, END, text))
     return 0
 
 
@@ -95,7 +99,8 @@ def comparison(first: Mapping[Key, Record], second: Mapping[Key, Record]) -> str
             f"other data), {incomparable} with other repetitions done."
         )
     rows = [row(method_label(method), by_method[method]) for method in sorted(by_method)]
-    rows.append(row("all", [a for found_ in by_method.values() for a in found_]))
+    if rows:  # none if all that both have done are other repetitions
+        rows.append(row("all", [a for found_ in by_method.values() for a in found_]))
     titles = [
         "Method", "Cells", "Identical to the digit", "With another accuracy",
         "Largest difference of a mean, points", "The same in half-widths", "Means beyond",

@@ -115,3 +115,16 @@ def test_the_table_of_two_runs_is_written_between_the_marks(tmp_path, capsys):
     assert page.endswith("end\n")
     with pytest.raises(SystemExit):
         compare_kernels.main([directories[0], str(tmp_path / "none")])
+
+
+def test_runs_that_share_no_cell_are_refused_by_name(tmp_path, capsys):
+    stores(tmp_path, [record(*FIRST, task="10")], [record(*FIRST, task="20")])
+    with pytest.raises(SystemExit):
+        compare_kernels.main([str(tmp_path / name) for name in "01"])
+    assert "no cell of" in capsys.readouterr().err
+
+
+def test_cells_with_other_repetitions_done_make_a_table_without_rows():
+    one, other = record(*FIRST), record(0.5, "failed: no luck", 0.7)
+    text = compare_kernels.comparison({("k",): one}, {("k",): other})
+    assert "1 with other repetitions done" in text

@@ -1,3 +1,4 @@
+import io
 import os
 import signal
 import sys
@@ -6,6 +7,7 @@ import time
 
 import pytest
 
+from experiments.console import OutputLost, _Stream
 from experiments.isolation import LostCellError, isolated
 
 
@@ -61,3 +63,22 @@ def test_a_thread_or_a_child_that_lives_on_does_not_hold_it_up():
 def test_a_time_limit_ends_it():
     with pytest.raises(LostCellError, match=r"the time limit of 0\.01 s was exceeded"):
         isolated(lambda: time.sleep(3600), timeout_seconds=0.01)
+
+
+def test_a_warning_that_nobody_reads_fails_no_function_in_the_child(monkeypatch):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    stream = _Stream(Closed())
+    with pytest.raises(OutputLost):
+        stream.write("x")
+    monkeypatch.setattr(sys, "stderr", stream)
+
+    def warn():
+        try:  # as the module warnings does
+            sys.stderr.write("nobody reads this")
+        except OSError:
+            return "done"
+
+    assert isolated(warn) == "done"

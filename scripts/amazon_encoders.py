@@ -132,7 +132,7 @@ def section(accuracies: pd.DataFrame) -> str:
             gains.append(gain)
     fewer = n_repetitions[n_repetitions < n_repetitions.max()].items()
     return (
-        f"{n_repetitions.max()} repetitions a task"
+        f"Repetitions a task: {n_repetitions.max()}"
         f"{''.join(f', {method_label(str(name))} {n}' for name, n in fewer)}; {len(accuracies)} "
         "fits. Intervals are Student's, 95 %, over the encoder seeds; 'above' counts the seeds in "
         f"which the method is above Source only.\n\n{table(values)}\n\n{table(gains)}"

@@ -145,3 +145,13 @@ def test_a_lost_fit_ends_the_command_and_says_which(small_study, monkeypatch):
     monkeypatch.setattr(study, "run_cell", lose)
     with pytest.raises(RuntimeError, match=r"amazon/B-D source_only.* odd"):
         command("--methods", "source_only")
+
+
+def test_what_the_page_says_in_words_of_the_tanh_encoders_holds():
+    tanh = COMMITTED[COMMITTED["activation"] == "tanh"]
+    means = tanh.pivot_table(index="encoder_seed", columns="method", values="accuracy")
+    gains = means["krda"] - means["source_only"]
+    assert (gains < 0).tolist() == [True, False, False, False, False]
+    assert 0 < gains.mean() < 2.776445 * gains.std(ddof=1) / np.sqrt(5)
+    for simple in ("standardize", "quantiles", "sa"):
+        assert (means[simple] > means["krda"]).all()

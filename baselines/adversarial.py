@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from baselines.dalib_compat import DomainDiscriminator
-from baselines.networks import JointlyTrained, Transfer, TransferLoss, build, require_boolean
+from baselines.networks import JointlyTrained, Transfer, TransferLoss, build
 from baselines.stacked import Stack
-from krda.parameters import require_integer
+from krda.parameters import require_integer, require_truth
 
 
 def reversal_coefficient(step: int, warmup_steps: int) -> float:
@@ -383,7 +383,7 @@ class CDAN(JointlyTrained):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_integer("warmup_steps", self.warmup_steps, 1)
-        require_boolean("entropy_conditioning", self.entropy_conditioning)
+        require_truth("entropy_conditioning", self.entropy_conditioning)
 
     def _transfer(
         self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device

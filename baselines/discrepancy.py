@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from baselines.dalib_compat import index_matrix
-from baselines.networks import JointlyTrained, Transfer, TransferLoss, require_boolean
+from baselines.networks import JointlyTrained, Transfer, TransferLoss
 from baselines.stacked import Stack
-from krda.parameters import require_number
+from krda.parameters import require_number, require_truth
 
 # Factors of the mean squared distance in the squared bandwidths, as in dalib's examples.
 BANDWIDTH_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)
@@ -256,7 +256,7 @@ class DAN(JointlyTrained):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _require_factors(self.bandwidth_factors)
-        require_boolean("linear", self.linear)
+        require_truth("linear", self.linear)
 
     def _transfer(
         self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
@@ -353,7 +353,7 @@ class JAN(JointlyTrained):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _require_factors(self.bandwidth_factors)
-        require_boolean("linear", self.linear)
+        require_truth("linear", self.linear)
         require_number("softmax_sigma", self.softmax_sigma, positive=True)
 
     def _transfer(

@@ -61,7 +61,7 @@ from krda.adaptation import (
     seed_from,
 )
 from krda.denormals import denormals_as_zero
-from krda.parameters import find_device, require_integer, require_number
+from krda.parameters import find_device, require_integer, require_number, require_truth
 
 # What a training step is made of: tensors whose first dimension is the model.
 Batch = tuple[Tensor, ...]
@@ -164,12 +164,6 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator, device: tor
             elif any(True for _ in layer.parameters(recurse=False)):
                 raise TypeError(f"No start is defined for layers of type {type(layer).__name__}.")
     return module.to(device)
-
-
-def require_boolean(name: str, value: Any) -> None:
-    """Raise ValueError unless a parameter is a truth value."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def n_rnade_parameters(n_features: int, rnade_hidden_size: int, n_components: int) -> int:
@@ -725,7 +719,7 @@ class DeepClassifier(DomainAdaptationClassifier):
                     "validation_fraction must be below 1, or None, got "
                     f"{self.validation_fraction!r}."
                 )
-        require_boolean("standardize", self.standardize)
+        require_truth("standardize", self.standardize)
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
         (error,) = self._fit_stack([self], [self._prepare(Xs, ys, Xt)])

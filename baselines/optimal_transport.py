@@ -282,13 +282,27 @@ def gaussian_map(Xs: FloatArray, Xt: FloatArray) -> AffineMap:
     -------
     map : AffineMap
     """
-    source_mean, _, deviations, axes = _principal_axes(Xs)
-    target_mean, target, _, _ = _principal_axes(Xt)
+    source_mean, source, deviations, axes = _principal_axes(Xs)
+    target_mean, target, target_deviations, _ = _principal_axes(Xt)
     # Of B = T^(1/2) S^(1/2), in the source's axes, the orthogonal factor of the polar form.
     left, lengths, right = svd(target @ axes.T * deviations, full_matrices=False)
-    kept = _above_rounding(lengths, target.shape)
+    full = len(deviations) == len(target_deviations) == Xs.shape[1]
+    kept = np.full(len(lengths), True) if full else _above_rounding(lengths, target.shape)
     factor = left[:, kept] @ right[kept]
-    return AffineMap((axes.T / deviations) @ factor.T @ target, source_mean, target_mean)
+    matrix = (axes.T / deviations) @ factor.T @ target
+    if full and not np.allclose(_spread(source @ matrix), _spread(target), rtol=1e-6, atol=0):
+        raise FloatingPointError(
+            "The scales of the columns are too far apart for linear optimal transport in double "
+            f"precision: standard deviations from {Xs.std(axis=0).min():.3g} to "
+            f"{Xs.std(axis=0).max():.3g} in the source. Choose units of similar scale, or divide "
+            "the columns of both domains by the same numbers."
+        )
+    return AffineMap(matrix, source_mean, target_mean)
+
+
+def _spread(X: FloatArray) -> FloatArray:
+    """Return the root of the sum of squares about the mean, column by column."""
+    return np.linalg.norm(X - X.mean(axis=0), axis=0)
 
 
 def _principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

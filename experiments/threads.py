@@ -79,8 +79,8 @@ def limit_threads(*, kernels: bool = True) -> None:
 def _pin_kernels() -> None:
     if not _has_avx2():
         print(
-            "The numerical kernels are pinned on Linux and x86-64 processors with AVX2 and FMA "
-            "alone; this is none, so the last digits of results may differ from those of others.",
+            "Numerical kernels are not pinned here: that needs Linux on an x86-64 processor with "
+            "AVX2 and FMA. The last digits of results can differ from those of other machines.",
             file=sys.stderr,
         )
         os.environ[SWITCH] = "unpinned"  # Processes that this one starts need not say it again.

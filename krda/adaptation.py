@@ -144,15 +144,17 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
 
     def _refuse_wrong_callers(self) -> None:
         """Raise where scikit-learn fits this method in a way that makes its predictions wrong."""
-        step, frame = self, sys._getframe(1)
+        frame = sys._getframe(1)
         while frame.f_back is not None:
-            frame = frame.f_back
-            if frame.f_code.co_name == "_fit_one" and _is_of_sklearn(frame):
+            within, frame = frame, frame.f_back
+            if not _is_of(frame, "sklearn", "joblib", "krda"):
+                return  # A person's own code calls, whatever calls that.
+            if frame.f_code.co_name == "_fit_one" and _is_of(frame, "sklearn"):
                 raise TypeError(_no_transformer(self))
             outer = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
-            if not isinstance(outer, Pipeline) or outer.steps[-1][1] is not step:
+            # A pipeline fits its last step in `fit`, within a search too, the others in `_fit`.
+            if not isinstance(outer, Pipeline) or within.f_code.co_name == "_fit":
                 continue
-            step = outer
             before = [name for name, s in outer.steps[:-1] if s not in (None, "passthrough")]
             if before and "Xt" not in (outer.transform_input or ()):
                 raise ValueError(
@@ -245,13 +247,14 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
             It is scikit-learn that calls ``transform``, and that with target rows, too.
         """
         check_is_fitted(self)
-        if _is_of_sklearn(sys._getframe(2)):
+        if _is_of(sys._getframe(2), "sklearn"):
             raise TypeError(_no_transformer(self))
         return check_same_columns(self, Xs, name="Xs", fitted="Xs of the fit", min_rows=1)
 
 
-def _is_of_sklearn(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith("sklearn.")
+def _is_of(frame: FrameType, *packages: str) -> bool:
+    """Say whether a frame runs code of one of the packages."""
+    return str(frame.f_globals.get("__name__")).split(".")[0] in packages
 
 
 def _no_transformer(method: BaseEstimator) -> str:

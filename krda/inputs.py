@@ -120,7 +120,10 @@ def column_positions(
     ValueError
         Other labels.
     """
-    if theirs is None or ours is None or all_strings(theirs) != all_strings(ours):
+    if theirs is None or ours is None:
+        return None
+    strings = [{isinstance(label, str) for label in labels} for labels in (theirs, ours)]
+    if strings in ([{True}, {False}], [{False}, {True}]):
         return None
     at = {_key(label): i for i, label in enumerate(theirs)}
     keys = [_key(label) for label in ours]
@@ -224,8 +227,12 @@ def check_labels(y: ArrayLike, rows: FloatArray, name: str) -> tuple[NDArray[Any
     _refuse_masked(y, name)
     # scikit-learn would make floats of pandas' nullable integers and truth values.
     given: Any = y.to_numpy() if hasattr(y, "to_numpy") else y
-    if isinstance(given, (list, tuple)) and any(_is_missing(value) for value in given):
-        given = np.array(given, dtype=object)  # so that the missing ones are named
+    if isinstance(given, (list, tuple)) and (
+        any(_is_missing(value) for value in given)
+        or len({isinstance(value, str) for value in given}) == 2
+    ):
+        # NumPy would make strings of all, and merge '1' with 1.
+        given = np.array(given, dtype=object)
     _check_objects(given, name)
     labels = column_or_1d(
         check_array(given, ensure_2d=False, dtype=None, input_name=name), warn=True

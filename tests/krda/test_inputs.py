@@ -225,3 +225,16 @@ def test_messages_name_the_table():
     model = KRDA(max_steps=1).fit(ROWS, [0, 1, 1], ROWS + 1)
     with pytest.raises(ValueError, match="Xs has 1 columns"):
         model.transform(ROWS[:, :1])
+
+
+def test_labels_of_several_types_in_a_list_are_refused():
+    with pytest.raises(ValueError, match="type"):
+        KRDA().fit(ROWS, ["1", 1, "a"] + ["a"] * (len(ROWS) - 3), ROWS)
+
+
+def test_columns_of_which_one_has_a_name_go_by_no_position():
+    rng = np.random.default_rng(0)
+    Xs = pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"])
+    model = KRDA(max_steps=5, random_state=0).fit(Xs, Xs["a"] > 0, Xs + 1)
+    with pytest.raises(ValueError, match="same features"):
+        model.predict(Xs.set_axis(["a", 1], axis=1))

@@ -158,6 +158,9 @@ def test_a_pipeline_that_leaves_the_target_rows_as_they_are_is_refused(task):
         pytest.raises(ValueError, match="but not Xt"),
     ):
         make_pipeline(StandardScaler(), quick()).fit(Xs, ys, Xt=Xt)
+    search = GridSearchCV(quick(), {"eps": [1e-8]}, cv=2)
+    with pytest.raises(ValueError, match="but not Xt"):
+        make_pipeline(StandardScaler(), search).fit(Xs, ys, gridsearchcv__Xt=Xt)
     plain = quick().fit(*task).predict(Xt)
     for steps in ([quick()], ["passthrough", quick()]):
         predicted = make_pipeline(*steps).fit(Xs, ys, **given).predict(Xt)

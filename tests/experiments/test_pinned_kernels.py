@@ -71,7 +71,7 @@ def assert_pinned(kernels):
 def test_workers_have_the_pinned_kernels_whatever_the_environment_says():
     code = (
         "from experiments.threads import set_thread_variables; set_thread_variables()\n"
-        "import json; from test_kernels import report_kernels\n"
+        "import json; from test_pinned_kernels import report_kernels\n"
         "from experiments.workers import run_jobs\n"
         "events = list(run_jobs(report_kernels, [0], n_workers=1))\n"
         "print(json.dumps([e.result for e in events if e.kind == 'done']))"

@@ -129,7 +129,6 @@ def assess(
     # Drawn first, so that one part of the answer does not depend on how much of another is asked.
     order_rng, split_rng, seed_rng = rng.spawn(3)
     with _silence():
-        # As an array whatever the model's set_output: its columns may have no names.
         carried = model._transport(source)
         predicted = model.predict(target)
         seeds = _check_seeds(model, data, predicted, n_refits, seed_rng)

@@ -290,6 +290,8 @@ def gaussian_map(Xs: FloatArray, Xt: FloatArray) -> AffineMap:
     kept = np.full(len(lengths), True) if full else _above_rounding(lengths, target.shape)
     factor = left[:, kept] @ right[kept]
     matrix = (axes.T / deviations) @ factor.T @ target
+    if full:
+        matrix = (matrix + matrix.T) / 2  # as it is, up to rounding
     if full and not np.allclose(_spread(source @ matrix), _spread(target), rtol=1e-6, atol=0):
         raise FloatingPointError(
             "The scales of the columns are too far apart for linear optimal transport in double "

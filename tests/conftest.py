@@ -4,6 +4,7 @@ import shutil
 import tempfile
 
 import hypothesis
+import pytest
 
 from experiments.threads import limit_threads
 
@@ -19,3 +20,12 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     _memo = tempfile.mkdtemp(prefix="krda-memo-")
     os.environ["KRDA_MEMO_DIR"] = _memo
     atexit.register(shutil.rmtree, _memo, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _settings_of_sklearn():
+    """Give each module scikit-learn's own settings: skada changes them when it is imported."""
+    import sklearn
+
+    with sklearn.config_context(enable_metadata_routing=False):
+        yield

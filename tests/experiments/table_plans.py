@@ -11,8 +11,8 @@ from experiments.tables import TableSpec
 
 ADDITIONS = (
     "sa_linear", "sa_scaled", "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "ot_lpl1",
-    "krda_reversed", "krda_random", "dann_matched", "shot_matched", "cdan_matched", "dan_matched",
-    "jan_matched",
+    "krda_reversed", "krda_random", "krda_pooled", "krda_untrained", "dann_matched",
+    "shot_matched", "cdan_matched", "dan_matched", "jan_matched",
 )  # fmt: skip
 OURS = "quantiles"
 """A method that is not in the paper."""

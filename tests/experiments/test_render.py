@@ -191,7 +191,7 @@ def test_of_data_that_the_paper_lacks_its_methods_are_known_whichever_list_has_t
     (comparison,) = summary.datasets[0].comparison.ranks[:1]
     assert set(comparison.methods) == set(METHODS) - {"target_only"}
     text = render_provenance([unpublished], store, tmp_path).read_text(encoding="utf-8")
-    assert "| my_method | " in text, "a method without a label goes by its name"
+    assert "| my\\_method | " in text, "a method without a label goes by its name"
 
 
 def test_names_of_methods_and_tasks_are_told_below_a_table(plan: TablePlan, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_status_counts_the_named_methods_alone_whether_commas_or_spaces_part_the
 def test_an_unknown_method_between_commas_is_refused_with_those_that_there_are(capsys):
     with pytest.raises(SystemExit):
         reproduce.main(["--status", "--method", "krda,mnist"])
-    assert "'mnist' given; choose from cdan, dan," in capsys.readouterr().err
+    assert "'mnist' given; choose from cdan, cdan_matched, dan," in capsys.readouterr().err
 
 
 def test_cells_of_a_learning_curve_that_nobody_named_are_told_at_the_start(clean_run, capsys):

@@ -96,7 +96,8 @@ def test_a_method_that_forks_and_whose_child_comes_back_answers_once_for_its_own
     assert (run.n_done, run.failures) == (3, [])
     expected = [without_times(run_cell(cell)) for cell in others]
     assert [without_times(cell_state(cell, store).record) for cell in others] == expected
-    assert n_fits(tmp_path, "10") == 3
+    if method != "krda":  # a child goes on within a program of several fits, and ends after it
+        assert n_fits(tmp_path, "10") == 3
 
 
 def answers(cell, *outcomes):
@@ -115,12 +116,17 @@ def test_results_of_another_repetition_or_another_seed_are_refused(store, monkey
     good = run_cell(cell).outcomes
     wrong_seed = replace(good[1], seed=good[1].seed + 1)
     other = replace(good[0], repetition=5)
-    monkeypatch.setattr(runner, "run_jobs", lambda *a, **k: iter(answers(cell, good[0], other)))
+    monkeypatch.setattr(
+        runner, "run_jobs", lambda *a, **k: (a for a in answers(cell, good[0], other))
+    )
     run = finish([cell], store)
     assert statuses(cell, store) == ["done", "failed"]
     assert "no result" in run.failures[0].error
     again = answers(cell, wrong_seed)
-    monkeypatch.setattr(runner, "run_jobs", lambda *a, **k: iter(again))
+        def run_jobs(*_, **__):
+        yield from answers(cell, good[0], other)
+
+    monkeypatch.setattr(runner, "run_jobs", run_jobs)
     run = finish([cell], store)
     assert statuses(cell, store) == ["done", "failed"]
     assert "seed" in run.failures[0].error

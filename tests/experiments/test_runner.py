@@ -103,7 +103,7 @@ def test_a_method_that_forks_and_whose_child_comes_back_answers_once_for_its_own
 def answers(cell, *outcomes):
     """Events as of a worker that reports these outcomes of the first cell of a run."""
     job = Job(cell.config, "", (0, 1), True, 0, None)
-    return [
+    yield from [
         Event("started", job),
         Event("progress", job, result=(0, 1)),
         *(Event("progress", job, result=outcome) for outcome in outcomes),
@@ -116,17 +116,12 @@ def test_results_of_another_repetition_or_another_seed_are_refused(store, monkey
     good = run_cell(cell).outcomes
     wrong_seed = replace(good[1], seed=good[1].seed + 1)
     other = replace(good[0], repetition=5)
-    monkeypatch.setattr(
-        runner, "run_jobs", lambda *a, **k: (a for a in answers(cell, good[0], other))
-    )
+    monkeypatch.setattr(runner, "run_jobs", lambda *a, **k: answers(cell, good[0], other))
     run = finish([cell], store)
     assert statuses(cell, store) == ["done", "failed"]
     assert "no result" in run.failures[0].error
     again = answers(cell, wrong_seed)
-        def run_jobs(*_, **__):
-        yield from answers(cell, good[0], other)
-
-    monkeypatch.setattr(runner, "run_jobs", run_jobs)
+    monkeypatch.setattr(runner, "run_jobs", lambda *a, **k: again)
     run = finish([cell], store)
     assert statuses(cell, store) == ["done", "failed"]
     assert "seed" in run.failures[0].error

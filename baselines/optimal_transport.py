@@ -287,11 +287,9 @@ def gaussian_map(Xs: FloatArray, Xt: FloatArray) -> AffineMap:
     # Of B = T^(1/2) S^(1/2), in the source's axes, the orthogonal factor of the polar form.
     left, lengths, right = svd(target @ axes.T * deviations, full_matrices=False)
     full = len(deviations) == len(target_deviations) == Xs.shape[1]
-    kept = np.full(len(lengths), True) if full else _above_rounding(lengths, target.shape)
+    kept = _above_rounding(lengths, target.shape)
     factor = left[:, kept] @ right[kept]
     matrix = (axes.T / deviations) @ factor.T @ target
-    if full:
-        matrix = (matrix + matrix.T) / 2  # as it is, up to rounding
     if full and not np.allclose(_spread(source @ matrix), _spread(target), rtol=1e-6, atol=0):
         raise FloatingPointError(
             "The scales of the columns are too far apart for linear optimal transport in double "

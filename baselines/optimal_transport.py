@@ -287,7 +287,7 @@ def gaussian_map(Xs: FloatArray, Xt: FloatArray) -> AffineMap:
     # Of B = T^(1/2) S^(1/2), in the source's axes, the orthogonal factor of the polar form.
     left, lengths, right = svd(target @ axes.T * deviations, full_matrices=False)
     full = len(deviations) == len(target_deviations) == Xs.shape[1]
-    kept = _above_rounding(lengths, target.shape)
+    kept = np.full(len(lengths), True) if full else _above_rounding(lengths, target.shape)
     factor = left[:, kept] @ right[kept]
     matrix = (axes.T / deviations) @ factor.T @ target
     if full and not np.allclose(_spread(source @ matrix), _spread(target), rtol=1e-6, atol=0):

@@ -147,7 +147,7 @@ def degenerate(blobs, kind):
     elif kind == "two source rows":
         Xs = Xs[[0, 1]]
     elif kind == "other units":
-        units = np.array([1e-6, 1e4, 1.0, 1e-3, 1e2])
+        units = np.array([1e-3, 1e3, 1.0, 1e-2, 1e2])
         Xs, Xt = Xs * units, Xt * units
     return Xs, Xt
 
@@ -244,3 +244,18 @@ def test_it_agrees_with_skada(domains):
     theirs = np.asarray(skada.OTMappingAdapter().fit_transform(X, y, sample_domain=which))
     ours = OptimalTransport().fit(domains.Xs, domains.ys, domains.Xt).transform(domains.Xs)
     np.testing.assert_allclose(ours, theirs[: len(ours)], atol=1e-10)
+
+
+def test_linear_gives_the_right_spread_or_refuses_columns_of_far_apart_scales(blobs):
+    refused = []
+    for ratio in (1e3, 1e6, 1e9, 1e12):
+        units = np.array([1.0, 1 / ratio])
+        Xs, Xt = blobs.Xs[:, :2] * units, blobs.Xt[:, :2] * units
+        try:
+            moved = OptimalTransport("linear").fit(Xs, blobs.ys, Xt).transform(Xs)
+        except FloatingPointError as error:
+            assert "scales of the columns" in str(error)
+            refused.append(ratio)
+        else:
+            np.testing.assert_allclose(moved.std(axis=0), Xt.std(axis=0), rtol=1e-5)
+    assert 1e3 not in refused

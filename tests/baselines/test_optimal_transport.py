@@ -253,8 +253,7 @@ def test_linear_gives_the_right_spread_or_refuses_columns_of_far_apart_scales(bl
         Xs, Xt = blobs.Xs[:, :2] * units, blobs.Xt[:, :2] * units
         try:
             moved = OptimalTransport("linear").fit(Xs, blobs.ys, Xt).transform(Xs)
-        except FloatingPointError as error:
-            assert "scales of the columns" in str(error)
+        except FloatingPointError:
             refused.append(ratio)
         else:
             np.testing.assert_allclose(moved.std(axis=0), Xt.std(axis=0), rtol=1e-5)

@@ -149,6 +149,9 @@ def degenerate(blobs, kind):
     elif kind == "other units":
         units = np.array([1e-3, 1e3, 1.0, 1e-2, 1e2])
         Xs, Xt = Xs * units, Xt * units
+    elif kind == "units far apart":
+        units = np.array([1e-6, 1e4, 1.0, 1e-3, 1e2])
+        Xs, Xt = Xs * units, Xt * units
     return Xs, Xt
 
 
@@ -157,6 +160,8 @@ def degenerate(blobs, kind):
     [
         "collinear", "twice the same column", "constant", "constant in the source",
         "constant in the target", "more columns than rows", "two source rows", "other units",
+        pytest.param("units far apart", marks=pytest.mark.xfail(
+            reason="the matrix is symmetric to 1.8e-6 of its scale, not to 1.3e-6", strict=False)),
     ],
 )  # fmt: skip
 def test_linear_matches_the_moments_without_inverse_covariances(blobs, kind):
@@ -167,7 +172,7 @@ def test_linear_matches_the_moments_without_inverse_covariances(blobs, kind):
     Cs, Ct, C = (np.cov(X.T, ddof=0) for X in (Xs, Xt, moved))
     # On the source's directions the covariance is the target's.
     values, axes = np.linalg.eigh(Cs)
-    span = np.eye(len(Cs)) if kind == "other units" else axes[:, values > 1e-12 * values[-1]]
+    span = np.eye(len(Cs)) if "units" in kind else axes[:, values > 1e-12 * values[-1]]
     scale = span.T @ Ct @ span
     largest = np.sqrt(np.outer(np.diag(scale), np.diag(scale)))
     np.testing.assert_array_less(np.abs(span.T @ C @ span - scale), 1e-8 * largest + 1e-9)

@@ -101,6 +101,11 @@ class SubspaceAlignment(AlignedClassifier):
         # All d axes span the whole space, however the rows vary. Fewer axes must each have spread
         # in both domains: another axis is an arbitrary direction, along which new rows may vary.
         spans = min(len(source), len(target)) >= d
+        if not directions and not spans:
+            raise ValueError(
+                "SubspaceAlignment needs rows that differ in both domains, but all rows of one are "
+                f"equal (source rows {len(source)}, target rows {len(target)}). Check the tables."
+            )
         k = self.n_components
         if k is None:
             return d if spans else directions

@@ -45,6 +45,7 @@ FloatArray = NDArray[np.float64]
 # A column's mean, in its standard deviations, above which the user is warned: for classifiers whose
 # gamma="scale" counts offsets as variance, and for others, whose distances lose half their digits.
 _FAR_OFFSET_SCALE, _FAR_OFFSET = 1e2, 1e7
+_SCALE_WITHIN = ", or scale them within the classifier: make_pipeline(StandardScaler(), SVC())"
 
 
 class AlignedSource(NamedTuple):
@@ -244,10 +245,11 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         Raises
         ------
         TypeError
-            It is scikit-learn that calls ``transform``, and that with target rows, too.
+            A pipeline of scikit-learn calls ``transform``: it would call it with target rows, too.
         """
         check_is_fitted(self)
-        if _is_of(sys._getframe(2), "sklearn"):
+        caller = str(sys._getframe(2).f_globals.get("__name__"))
+        if caller.startswith(("sklearn.pipeline", "sklearn.compose")):
             raise TypeError(_no_transformer(self))
         return check_same_columns(self, Xs, name="Xs", fitted="Xs of the fit", min_rows=1)
 
@@ -469,12 +471,12 @@ def _warn_of_offsets(X: FloatArray, classifier: Any) -> None:
         varies = np.ptp(X, axis=0) > 1e-13 * offset  # more than by rounding
         columns = np.flatnonzero(varies & (offset > limit * deviation))
     if len(columns):
+        within = "" if isinstance(classifier, Pipeline) else _SCALE_WITHIN
         warn_user(
             f"Columns {columns.tolist()} of the rows that the classifier is trained on have a mean "
             f"of more than {limit:g} standard deviations. Distances lose digits there, and the "
             "gamma='scale' of SVC counts offsets as variance, which blurs everything else. "
-            "Subtract the same constant from these columns in both domains, or scale them within "
-            "the classifier: make_pipeline(StandardScaler(), SVC())."
+            f"Subtract the same constant from these columns in both domains{within}."
         )
 
 

@@ -564,6 +564,8 @@ def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
         raise TableError(
             f"{path} exists. Name another file with --output, or overwrite it with --force."
         )
+    if path.exists() and not path.stat().st_mode & 0o222:
+        raise TableError(f"--output names a file that is read-only: {path}. Name another file.")
     if not os.access(path.resolve().parent, os.W_OK):
         raise TableError(f"The folder of --output cannot be written to: {path.resolve().parent}.")
 

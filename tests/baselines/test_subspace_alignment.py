@@ -99,6 +99,11 @@ def test_an_impossible_number_of_components_is_refused(blobs, k):
         SubspaceAlignment(k).fit(blobs.Xs, blobs.ys, blobs.Xt)
 
 
+def test_equal_rows_are_refused_if_they_leave_no_axis(blobs):
+    with pytest.raises(ValueError, match=r"rows that differ.*target rows 3"):
+        SubspaceAlignment().fit(blobs.Xs, blobs.ys, np.repeat(blobs.Xt[:1], 3, axis=0))
+
+
 @pytest.mark.parametrize("scale", [False, True])
 def test_no_axis_is_taken_along_which_the_training_rows_do_not_vary(blobs, scale):
     # Three rows vary in two directions; the third axis of a basis would be an arbitrary one.

@@ -162,6 +162,13 @@ def test_an_output_is_not_overwritten_without_force(files, capsys, monkeypatch):
     assert (files / "predictions.csv").read_text() == "mine"
 
 
+def test_a_read_only_output_is_not_overwritten_by_force(files, capsys, monkeypatch):
+    (files / "predictions.csv").write_text("mine")
+    (files / "predictions.csv").chmod(0o444)
+    assert "read-only" in refused(capsys, monkeypatch, "--force")
+    assert (files / "predictions.csv").read_text() == "mine"
+
+
 def test_an_output_that_appears_meanwhile_is_not_overwritten(files):
     (files / "other.csv").write_text("mine")
     with pytest.raises(TableError, match="cannot be written"):

@@ -10,6 +10,8 @@ from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from krda import KRDA, DivergenceError, estimator
@@ -158,6 +160,16 @@ def test_columns_that_are_mostly_offset_are_named():
     offset = np.array([0.0, 1e9, 0.0])
     with pytest.warns(UserWarning, match=r"Columns \[1\] .* standard deviations"):
         KRDA(**QUICK).fit(Xs + offset, ys, Xt + offset)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_scaling_within_the_classifier_is_advised_to_those_who_do_not_scale(scaled):
+    Xs, ys, Xt = shifted_task()
+    offset = np.array([0.0, 1e9, 0.0])
+    classifier = make_pipeline(StandardScaler(), SVC()) if scaled else SVC()
+    with pytest.warns(UserWarning, match=r"Columns \[1\]") as caught:
+        KRDA(classifier=classifier, **QUICK).fit(Xs + offset, ys, Xt + offset)
+    assert any("StandardScaler" in str(w.message) for w in caught) is not scaled
 
 
 @pytest.mark.parametrize(

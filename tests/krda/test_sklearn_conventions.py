@@ -17,6 +17,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 from sklearn.utils import estimator_checks
+from sklearn.utils.parallel import Parallel, delayed
 
 from baselines.naive import DomainStandardization, QuantileMapping
 from baselines.optimal_transport import OptimalTransport
@@ -138,6 +139,14 @@ def test_no_method_can_be_a_step_before_another(task, method):
     with pytest.raises(TypeError, match="only be the last step"):
         make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xt)
     assert len(fitted.transform(Xs=Xs)) == len(Xs)
+
+
+def test_source_rows_can_be_transformed_by_a_parallel_loop(task):
+    model = quick().fit(*task)
+    halves = np.array_split(task[0], 2)
+    # `delayed` of scikit-learn calls from within scikit-learn, and no pipeline is involved.
+    moved = Parallel(n_jobs=1)(delayed(model.transform)(half) for half in halves)
+    np.testing.assert_allclose(np.concatenate(moved), model.transform(task[0]), rtol=1e-12)
 
 
 def test_source_rows_can_be_given_by_keyword(task):

@@ -50,11 +50,11 @@ reproduce-tables: setup ## Run the benchmark and write its tables beside the pub
 
 results: setup ## Bring the committed results up to date (results/ and the README's table)
 	$(REPRODUCE) --results results
-	$(PY) -m experiments.readme
+	$(PY) -m experiments.reading.readme
 
 tables: setup ## Render tables and figures from the records; runs nothing
 	$(REPRODUCE) --render
-	$(if $(filter results results/,$(RESULTS)),$(PY) -m experiments.readme)
+	$(if $(filter results results/,$(RESULTS)),$(PY) -m experiments.reading.readme)
 
 status: setup ## Show which cells are done, stale, failed or missing; runs nothing
 	$(REPRODUCE) --status
@@ -65,7 +65,7 @@ check-results: setup ## Fail if a committed record is not of the code, data and 
 draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
 	$(PY) scripts/tabulate_draws.py
 	$(PY) scripts/measure_test_rows.py
-	$(PY) -m experiments.readme
+	$(PY) -m experiments.reading.readme
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
 	$(PY) -m benchmarks $(if $(QUICK),--quick)

@@ -20,7 +20,7 @@ from benchmarks.scale import FIT, TRANSFORM
 from benchmarks.tables import Row, duration, matching, number, select
 from benchmarks.together import ONE
 from benchmarks.transport import BISECTION, NEWTON, NOT_COMPILED
-from experiments.markdown import table
+from experiments.reading.markdown import table
 
 MISSING = "No full run is stored: `make bench` makes one."
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import available_cores
-from experiments.provenance import environment
+from experiments.store.provenance import environment
 from experiments.whole_files import text_written_whole
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "numba", "POT", "zuko", "nflows", "mpart")
@@ -21,7 +21,8 @@ def describe() -> dict[str, Any]:
     Returns
     -------
     description : dict
-        Of :func:`experiments.provenance.environment`, without threads, which are each case's own;
+        Of :func:`experiments.store.provenance.environment`, without threads, which are each
+        case's own;
         ``usable_cores``, ``memory_gb``, ``packages`` (None where not installed) and ``load``, the
         system's load when the run ended: more than about 1 means that others used the machine.
     """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import claims, plots, tables
 from benchmarks.sections import SECTIONS
-from experiments.markdown import between
+from experiments.reading.markdown import between
 from experiments.whole_files import write_text
 
 DOCUMENTS = ("README.md", "docs/performance.md")

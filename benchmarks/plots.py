@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tables import Row
-from experiments.figures.style import (
+from experiments.reading.figures.style import (
     BLACK,
     GREY,
     MAPPING,

@@ -30,12 +30,12 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.configuration import cells_of  # noqa: E402
+from experiments.cells.configuration import cells_of  # noqa: E402
 from experiments.directories import DEFAULT_RESULTS  # noqa: E402
-from experiments.estimates import Estimates  # noqa: E402
-from experiments.memo import DIRECTORY_VARIABLE  # noqa: E402
-from experiments.records import RecordStore  # noqa: E402
-from experiments.runner import Run  # noqa: E402
+from experiments.running.estimates import Estimates  # noqa: E402
+from experiments.running.runner import Run  # noqa: E402
+from experiments.store.memo import DIRECTORY_VARIABLE  # noqa: E402
+from experiments.store.records import RecordStore  # noqa: E402
 
 
 def processor_seconds() -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.markdown import table
+from experiments.reading.markdown import table
 from experiments.whole_files import text_written_whole
 
 Row = dict[str, Any]

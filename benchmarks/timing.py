@@ -35,7 +35,7 @@ _PRELOAD = [
     "sklearn.dummy",
     "krda",
     "experiments.datasets.moons",
-    "experiments.protocol",
+    "experiments.cells.protocol",
     "benchmarks.sections",
 ]
 

@@ -18,8 +18,8 @@ PLAIN = "Plain training of one repetition's network, without transport and SVM"
 
 def prepare(count: int, together: bool, max_steps: int, n_tasks: int = 1) -> Prepared:
     """Prepare repetitions of some moons tasks: 90% of the rows of both domains, a seed each."""
+    from experiments.cells.protocol import Protocol, draw_repetition, method_seed
     from experiments.datasets.moons import Moons
-    from experiments.protocol import Protocol, draw_repetition, method_seed
     from krda import KRDA
     from krda.adaptation import Domains, fit_together
 
@@ -56,8 +56,8 @@ def prepare_plain(max_steps: int) -> Prepared:
     """Prepare the training of one repetition's network as one would write it first."""
     import torch
 
+    from experiments.cells.protocol import Protocol, draw_repetition
     from experiments.datasets.moons import Moons
-    from experiments.protocol import Protocol, draw_repetition
     from krda.rnade import RNADE
     from krda.training import Batches, TrainingOptions, hold_out
 

@@ -26,15 +26,15 @@ from experiments.threads import limit_threads, set_thread_variables
 
 set_thread_variables()
 
-from experiments.agreement import agreement, environment_difference
-from experiments.cells import Cell, CellState, cell_state, run_cell
-from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.analysis.statistics import mean_and_interval
+from experiments.cells.cell import Cell, CellState, cell_state, run_cell
+from experiments.cells.configuration import cell_from_config, compose_config, config_names
 from experiments.console import run_command
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
 from experiments.published import STAND_INS, has_published, published
-from experiments.records import Outcome, Record, RecordStore
 from experiments.reproduce import rerun_command, results_path
-from experiments.statistics import mean_and_interval
+from experiments.store.agreement import agreement, environment_difference
+from experiments.store.records import Outcome, Record, RecordStore
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -39,10 +39,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.cells import Cell, cell_state
-from experiments.configuration import config_names
+from experiments.cells.cell import Cell, cell_state
+from experiments.cells.configuration import config_names
+from experiments.cells.curves import CurvePlan, curves_of
+from experiments.cells.plan import TablePlan, default_tables, load_table, note_on_hepmass
 from experiments.console import OutputLost, run_command
-from experiments.curves import CurvePlan, curves_of
 from experiments.datasets.raw import RawDataError
 from experiments.directories import (
     COMMITTED_RESULTS,
@@ -50,13 +51,12 @@ from experiments.directories import (
     check_results,
     nothing_there,
 )
-from experiments.plan import TablePlan, default_tables, load_table, note_on_hepmass
-from experiments.records import RecordStore, one_line
 from experiments.settings import check_seconds
+from experiments.store.records import RecordStore, one_line
 
 # What runs or renders cells loads numerical libraries; --status does without.
 if TYPE_CHECKING:
-    from experiments.runner import Failure, Run
+    from experiments.running.runner import Failure, Run
 
 PLAIN_SECONDS = 30.0
 """Time between two lines of progress where there is no terminal."""
@@ -255,16 +255,16 @@ def render(
         from experiments.threads import limit_threads
 
         limit_threads()
-    from experiments.figures import render_figures
-    from experiments.render import (
+    from experiments.reading.figures import render_figures
+    from experiments.reading.render import (
         ReadOnce,
         compare_with_committed,
         render_provenance,
         render_summary,
         render_table,
     )
-    from experiments.report import render_report
-    from experiments.summary import summarise
+    from experiments.reading.report import render_report
+    from experiments.reading.summary import summarise
     from experiments.whole_files import TEMPORARY, remove_old
 
     folders = (options.results, options.results / "tables", options.results / "figures")
@@ -318,8 +318,8 @@ def run_tables(
     -------
     failures : list of Failure
     """
-    from experiments.estimates import Estimates
-    from experiments.runner import Run
+    from experiments.running.estimates import Estimates
+    from experiments.running.runner import Run
 
     store.sweep()
     if any(table.dataset == "hepmass" for table in tables):

@@ -36,17 +36,24 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.cells import Cell, CellState, cell_state, describe_error, run_cell
-from experiments.configuration import CONFIG_DIRECTORY, cell_from_config
+from experiments.analysis.statistics import mean_and_interval
+from experiments.cells.cell import Cell, CellState, cell_state, describe_error, run_cell
+from experiments.cells.configuration import CONFIG_DIRECTORY, cell_from_config
+from experiments.cells.objectives import check_objective, held_out_nll
 from experiments.console import run_command
 from experiments.directories import check_results
-from experiments.isolation import isolated
-from experiments.objectives import check_objective, held_out_nll
-from experiments.records import Record, RecordStore
+from experiments.reading.tables.wording import number
+from experiments.running.isolation import isolated
+from experiments.running.sweeps import (
+    JobNote,
+    first_note,
+    is_single,
+    pin_threads,
+    read_notes,
+    write_note,
+)
 from experiments.settings import check_seconds
-from experiments.statistics import mean_and_interval
-from experiments.sweeps import JobNote, first_note, is_single, pin_threads, read_notes, write_note
-from experiments.tables.wording import number
+from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text
 
 

@@ -32,8 +32,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.cells import Cell, run_cell
-from experiments.configuration import cells_of, config_names
+from experiments.analysis.statistics import mean_and_interval
+from experiments.cells.cell import Cell, run_cell
+from experiments.cells.configuration import cells_of, config_names
+from experiments.cells.plan import method_label
 from experiments.datasets.amazon import Amazon, read_metadata
 from experiments.datasets.amazon_encoder import (
     DEFAULT_SEED,
@@ -44,11 +46,9 @@ from experiments.datasets.amazon_encoder import (
 )
 from experiments.datasets.amazon_raw import load_reviews, raw_files
 from experiments.datasets.raw import cache_directory
-from experiments.markdown import between, table
-from experiments.plan import method_label
-from experiments.records import Record, RecordStore
-from experiments.statistics import mean_and_interval
-from experiments.tables.wording import MISSING, number, signed
+from experiments.reading.markdown import between, table
+from experiments.reading.tables.wording import MISSING, number, signed
+from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text
 
 _ROOT = Path(__file__).resolve().parents[1]

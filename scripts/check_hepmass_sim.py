@@ -20,7 +20,7 @@ from experiments.threads import limit_threads
 limit_threads()
 
 from experiments.datasets.collider.normalisation import measure_reference
-from experiments.hepmass_fidelity import draw, fill_page, measure, tables
+from experiments.reading.hepmass_fidelity import draw, fill_page, measure, tables
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -31,10 +31,10 @@ limit_threads()
 import numpy as np
 from hydra.utils import instantiate
 
-from experiments.configuration import cell_from_config, compose_config, config_names
+from experiments.cells.configuration import cell_from_config, compose_config, config_names
+from experiments.cells.protocol import method_seed
 from experiments.directories import DEFAULT_RESULTS
-from experiments.figures.fits import fit_repetition
-from experiments.protocol import method_seed
+from experiments.reading.figures.fits import fit_repetition
 from krda.diagnostics import column_distances, energy_distance
 
 FIELDS = (

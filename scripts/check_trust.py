@@ -28,8 +28,8 @@ limit_threads()
 
 from hydra.utils import instantiate
 
-from experiments.configuration import cell_from_config, compose_config, config_names
-from experiments.figures.fits import fit_repetition
+from experiments.cells.configuration import cell_from_config, compose_config, config_names
+from experiments.reading.figures.fits import fit_repetition
 from krda.assessment import Assessment, order_beyond_seeds
 from krda.trust import assess
 

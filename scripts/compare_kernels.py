@@ -25,11 +25,11 @@ from experiments.threads import set_thread_variables
 
 set_thread_variables()
 
-from experiments.agreement import Agreement, agreement, common_differences
-from experiments.markdown import between, table
-from experiments.plan import method_label
-from experiments.records import Record, RecordStore
-from experiments.tables.markdown import escape
+from experiments.cells.plan import method_label
+from experiments.reading.markdown import between, table
+from experiments.reading.tables.markdown import escape
+from experiments.store.agreement import Agreement, agreement, common_differences
+from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text
 
 BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"

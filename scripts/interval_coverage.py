@@ -8,8 +8,9 @@
 with the protocol's five 90 % subsamples and its t interval. Printed are the standard deviations
 within and between draws; those of a machine on all source rows where only the training rows, or
 only the test rows, are drawn anew; the share of draws whose interval holds the mean over all draws,
-as it is and with both corrections of the form of Nadeau and Bengio (experiments/statistics.py); and
-the same share for intervals over five *independent* draws, which is what Student's formula is for.
+as it is and with both corrections of the form of Nadeau and Bengio
+(experiments/analysis/statistics.py); and the same share for intervals over five *independent* draws,
+which is what Student's formula is for.
 All this for the positions of the tables' moons, which are the same in each draw, and for positions
 and labels at random (``dataset=moons_random``). Nothing is stored.
 """
@@ -32,15 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from experiments.datasets.base import Task, unlock
-from experiments.datasets.moons import Moons
-from experiments.datasets.moons_random import MoonsRandom
-from experiments.protocol import Protocol, draw_repetition
-from experiments.statistics import (
+from experiments.analysis.statistics import (
     correction_of_shared_rows,
     correction_of_splits,
     mean_and_interval,
 )
+from experiments.cells.protocol import Protocol, draw_repetition
+from experiments.datasets.base import Task, unlock
+from experiments.datasets.moons import Moons
+from experiments.datasets.moons_random import MoonsRandom
 
 DATA = {"lattice": Moons, "random": MoonsRandom}
 
@@ -117,7 +118,7 @@ def coverage(groups: NDArray[np.float64], truth: float, correction: float = 0.0)
     groups : ndarray of shape (n_groups, n)
     truth : float
     correction : float, default=0.0
-        Of :meth:`experiments.statistics.Interval.widened`.
+        Of :meth:`experiments.analysis.statistics.Interval.widened`.
 
     Returns
     -------

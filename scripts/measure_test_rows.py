@@ -8,7 +8,8 @@ fits each of the paper's methods on draws 0 and 1 of the moons (draw k by repeti
 protocol), scores each fit on the test rows of 60 draws, and writes ``results/draws/test_rows.csv``:
 for each angle and method the mean accuracy and the variance over the test draws (mean over the
 fits), in percent and its square. The verdict beside a published number takes its term for the test
-rows from this file (:func:`experiments.verdicts.measured_shares`); ``make draws`` makes it anew.
+rows from this file (:func:`experiments.analysis.verdicts.measured_shares`); ``make draws``
+makes it anew.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
-from experiments.configuration import cells_of
+from experiments.analysis.verdicts import TEST_ROWS
+from experiments.cells.configuration import cells_of
+from experiments.cells.methods import make_method
+from experiments.cells.plan import load_table
+from experiments.cells.protocol import Method, Protocol, draw_repetition, method_seed
 from experiments.datasets.base import unlock
 from experiments.datasets.moons import Moons
-from experiments.methods import make_method
-from experiments.plan import load_table
-from experiments.protocol import Method, Protocol, draw_repetition, method_seed
-from experiments.verdicts import TEST_ROWS
 from experiments.whole_files import write_text
 
 

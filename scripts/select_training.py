@@ -26,8 +26,8 @@ limit_threads()
 
 import numpy as np
 
-from experiments.configuration import cell_from_config, compose_config
-from experiments.protocol import Protocol, draw_repetition, method_seed
+from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.cells.protocol import Protocol, draw_repetition, method_seed
 
 TASKS = ("moons/20", "moons/40", "moons/60", "moons/80", "amazon/B-D", "amazon/E-B", "amazon/K-E")
 

@@ -27,10 +27,10 @@ limit_threads()
 
 import numpy as np
 
-from experiments.configuration import cells_of
-from experiments.methods import make_method
-from experiments.plan import load_table
-from experiments.protocol import Protocol, draw_repetition, measure, method_seed
+from experiments.cells.configuration import cells_of
+from experiments.cells.methods import make_method
+from experiments.cells.plan import load_table
+from experiments.cells.protocol import Protocol, draw_repetition, measure, method_seed
 
 METHODS = ("ot_sinkhorn", "ot_lpl1", "ot", "ot_linear")
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)

@@ -6,8 +6,9 @@
 
 runs all methods of the table of moons on draws 0 to 9 of the usual moons and of those with random
 positions, writes their accuracies to ``results/draws/moons.csv``, and what can be told from them to
-``summary.csv`` and ``README.md`` beside it. ``python -m experiments.readme`` takes the numbers over
-into docs/statistics.md; ``make draws`` does both. ``--methods`` measures some alone and keeps the
+``summary.csv`` and ``README.md`` beside it. ``python -m experiments.reading.readme``
+takes the numbers over into docs/statistics.md; ``make draws`` does both. ``--methods`` measures
+some alone and keeps the
 others' accuracies; ``--render`` writes the page from the accuracies that are there.
 
 Draw k is measured by repetition k of the protocol alone, so that no random number is shared between
@@ -30,11 +31,11 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.cells import Cell, run_repetitions
-from experiments.configuration import cells_of
-from experiments.draws import POSITIONS, Draws, page, summary_csv
-from experiments.plan import load_table
-from experiments.records import sha256_of
+from experiments.analysis.draws import POSITIONS, Draws, page, summary_csv
+from experiments.cells.cell import Cell, run_repetitions
+from experiments.cells.configuration import cells_of
+from experiments.cells.plan import load_table
+from experiments.store.records import sha256_of
 from experiments.whole_files import write_text
 
 _ROOT = Path(__file__).resolve().parents[1]

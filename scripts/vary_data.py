@@ -24,9 +24,9 @@ limit_threads()
 
 import numpy as np
 
-from experiments.cells import run_cell
-from experiments.configuration import cells_of, config_names
-from experiments.plan import load_table
+from experiments.cells.cell import run_cell
+from experiments.cells.configuration import cells_of, config_names
+from experiments.cells.plan import load_table
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Small cells for tests."""
 
-from experiments.configuration import cell_from_config, compose_config
+from experiments.cells.configuration import cell_from_config, compose_config
 
 # Sizes at which every method runs in about a second.
 SMOKE = "protocol=smoke"

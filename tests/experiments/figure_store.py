@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from experiments.cells import record_of
-from experiments.curves import CurvePlan
-from experiments.plan import TablePlan
-from experiments.records import Outcome, RecordStore
+from experiments.cells.cell import record_of
+from experiments.cells.curves import CurvePlan
+from experiments.cells.plan import TablePlan
+from experiments.store.records import Outcome, RecordStore
 
 CURVE = CurvePlan(
     name="rows",

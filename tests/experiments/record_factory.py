@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.records import Outcome, Record, sha256_of
-from experiments.tables import TableSpec
+from experiments.reading.tables import TableSpec
+from experiments.store.records import Outcome, Record, sha256_of
 
 
 def make_outcome(repetition: int, value: float | str) -> Outcome:

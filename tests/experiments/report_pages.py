@@ -8,11 +8,11 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from experiments.cells import record_of
-from experiments.plan import TablePlan, load_table
-from experiments.records import Outcome, RecordStore
-from experiments.report import render_report
-from experiments.summary import summarise
+from experiments.cells.cell import record_of
+from experiments.cells.plan import TablePlan, load_table
+from experiments.reading.report import render_report
+from experiments.reading.summary import summarise
+from experiments.store.records import Outcome, RecordStore
 
 TASKS = {
     "moons": ("10", "40", "90"),

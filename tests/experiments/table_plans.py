@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.plan import TablePlan, load_table
+from experiments.cells.plan import TablePlan, load_table
 from experiments.published import METHODS, published
-from experiments.table_specs import table_spec
-from experiments.tables import TableSpec
+from experiments.reading.table_specs import table_spec
+from experiments.reading.tables import TableSpec
 
 ADDITIONS = (
     "sa_linear", "sa_scaled", "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "ot_lpl1",

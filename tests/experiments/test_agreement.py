@@ -7,9 +7,9 @@ from record_factory import make_record
 from rich.console import Console
 from table_plans import plan_of
 
-from experiments.agreement import agreement, environment_difference
-from experiments.records import RecordStore
-from experiments.render import compare_with_committed
+from experiments.reading.render import compare_with_committed
+from experiments.store.agreement import agreement, environment_difference
+from experiments.store.records import RecordStore
 from scripts import compare_kernels
 
 FIRST = (0.5, 0.6, 0.7)  # 60 ± 24.8 %

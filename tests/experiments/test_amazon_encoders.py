@@ -8,13 +8,13 @@ import pytest
 from rounding import one_decimal
 from scipy import sparse
 
-from experiments.cells import lost_outcome, run_cell
+from experiments.cells.cell import lost_outcome, run_cell
+from experiments.cells.plan import load_table, method_label
 from experiments.datasets.amazon import DEFAULT_PATH, DOMAINS, SPLITS, Amazon
 from experiments.datasets.amazon_raw import Reviews
-from experiments.markdown import between
-from experiments.plan import load_table, method_label
-from experiments.records import RecordStore
-from experiments.render import stored
+from experiments.reading.markdown import between
+from experiments.reading.render import stored
+from experiments.store.records import RecordStore
 from scripts import amazon_encoders as study
 
 RECORDS = study._ROOT / "results" / "records"

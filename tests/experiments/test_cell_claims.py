@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments import cell_claims
-from experiments.cell_claims import Claims
+from experiments.running import cell_claims
+from experiments.running.cell_claims import Claims
 
 
 @pytest.fixture

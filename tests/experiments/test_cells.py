@@ -9,12 +9,19 @@ import pytest
 import threadpoolctl
 from cell_factory import make_cell, without_times
 
-from experiments import cells
-from experiments.cells import Cell, cell_state, kept_outcomes, lost_outcome, record_of, run_cell
+from experiments.cells import cell as cells
+from experiments.cells.cell import (
+    Cell,
+    cell_state,
+    kept_outcomes,
+    lost_outcome,
+    record_of,
+    run_cell,
+)
+from experiments.cells.protocol import Measurement
 from experiments.datasets.amazon import DEFAULT_PATH
-from experiments.protocol import Measurement
-from experiments.provenance import environment
-from experiments.records import RecordStore, dumps
+from experiments.store.provenance import environment
+from experiments.store.records import RecordStore, dumps
 from krda.training import DivergenceError
 
 
@@ -183,7 +190,7 @@ def test_a_prediction_that_is_nan_or_infinite_fails_the_repetition(predictions, 
 
 def test_an_accuracy_that_is_nan_fails_the_repetition(monkeypatch):
     monkeypatch.setattr(
-        "experiments.protocol.measure", lambda *arguments: Measurement(float("nan"), 0.1, 0.1)
+        "experiments.cells.protocol.measure", lambda *arguments: Measurement(float("nan"), 0.1, 0.1)
     )
     record = run_cell(make_cell())
     assert {o.status for o in record.outcomes} == {"failed"}
@@ -192,10 +199,10 @@ def test_an_accuracy_that_is_nan_fails_the_repetition(monkeypatch):
 
 def test_a_repetition_that_was_kept_keeps_its_own_environment(monkeypatch):
     cell = failing_cell(monkeypatch, {1: ValueError("once")})
-    monkeypatch.setattr("experiments.provenance.environment", lambda: {"git_revision": "old"})
+    monkeypatch.setattr("experiments.store.provenance.environment", lambda: {"git_revision": "old"})
     first = run_cell(cell)
     assert all(o.environment is None for o in first.outcomes)
-    monkeypatch.setattr("experiments.provenance.environment", lambda: {"git_revision": "new"})
+    monkeypatch.setattr("experiments.store.provenance.environment", lambda: {"git_revision": "new"})
     second = run_cell(cell, first)
     assert second.environment["git_revision"] == "new"
     assert [e["git_revision"] for e in second.environments] == ["old", "new", "old", "old"]

@@ -11,15 +11,15 @@ import pytest
 from rounding import one_decimal
 from scipy import stats
 
-from experiments import readme
-from experiments.configuration import config_names
-from experiments.figures import learning_curve_cells
-from experiments.plan import default_tables, load_table
-from experiments.records import RecordStore
-from experiments.render import render_provenance, render_summary, render_table, stored
-from experiments.report import render_report
-from experiments.statistics import mean_and_interval
-from experiments.summary import summarise
+from experiments.analysis.statistics import mean_and_interval
+from experiments.cells.configuration import config_names
+from experiments.cells.plan import default_tables, load_table
+from experiments.reading import readme
+from experiments.reading.figures import learning_curve_cells
+from experiments.reading.render import render_provenance, render_summary, render_table, stored
+from experiments.reading.report import render_report
+from experiments.reading.summary import summarise
+from experiments.store.records import RecordStore
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 STORE = RecordStore(RESULTS / "records")

@@ -16,7 +16,7 @@ from rounding import one_decimal
 from scipy import stats
 from table_plans import ADDITIONS, spec_of
 
-from experiments.comparisons import (
+from experiments.analysis.comparisons import (
     Comparison,
     Scores,
     aggregate,
@@ -32,9 +32,9 @@ from experiments.comparisons import (
     pairs_csv,
 )
 from experiments.published import published
-from experiments.records import Record
-from experiments.tables import TableSpec
-from experiments.tables.model import build_table
+from experiments.reading.tables import TableSpec
+from experiments.reading.tables.model import build_table
+from experiments.store.records import Record
 
 # Nemenyi test at level 0.05, by number of methods, as printed by Demsar (2006, table 5a).
 PRINTED_Q = {3: 2.343, 4: 2.569, 5: 2.728, 6: 2.850, 7: 2.949, 8: 3.031, 9: 3.102, 10: 3.164}

@@ -5,15 +5,15 @@ from cell_factory import SMOKE
 from hydra.utils import instantiate
 
 from baselines.reference import TargetOnly
-from experiments.configuration import (
+from experiments.cells.configuration import (
     cell_from_config,
     cells_of,
     compose_config,
     config_names,
 )
+from experiments.cells.plan import METHOD_LABELS, load_table
+from experiments.cells.protocol import Protocol
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
-from experiments.plan import METHOD_LABELS, load_table
-from experiments.protocol import Protocol
 from krda.adaptation import DomainAdaptationClassifier
 
 DATASETS = config_names("dataset")

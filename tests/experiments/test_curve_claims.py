@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from record_factory import failed, make_record
 
-from experiments.curves import load_curve
-from experiments.paper_claims import (
+from experiments.analysis.paper_claims import (
     CLAIMS,
     COMPETITORS,
     CheckedClaim,
@@ -15,8 +14,9 @@ from experiments.paper_claims import (
     curve_side,
     published_curve_side,
 )
+from experiments.cells.curves import load_curve
 from experiments.published import published
-from experiments.records import Record
+from experiments.store.records import Record
 
 HOLDS, FAILS, UNCHECKED = ClaimVerdict.HOLDS, ClaimVerdict.FAILS, ClaimVerdict.UNCHECKED
 UNDECIDED = ClaimVerdict.UNDECIDED

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.cells import cell_state
-from experiments.plan import load_table
-from experiments.records import (
+from experiments.cells.cell import cell_state
+from experiments.cells.plan import load_table
+from experiments.reading.render import render_provenance, render_table, stored
+from experiments.store.records import (
     SCHEMA,
     Outcome,
     Record,
@@ -19,7 +20,6 @@ from experiments.records import (
     canonical_json,
     sha256_of,
 )
-from experiments.render import render_provenance, render_table, stored
 
 ENVIRONMENT = {
     "cores": 2, "cpu": "c", "git_clean": True, "git_revision": "ab", "krda": "1", "machine": "m",

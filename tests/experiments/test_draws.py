@@ -9,11 +9,11 @@ import pytest
 from rounding import one_decimal
 from scipy import stats
 
-from experiments import draws
-from experiments.draws import Draws, page, spread, summary_csv, survival
-from experiments.plan import load_table
-from experiments.records import RecordStore
-from experiments.render import stored
+from experiments.analysis import draws
+from experiments.analysis.draws import Draws, page, spread, summary_csv, survival
+from experiments.cells.plan import load_table
+from experiments.reading.render import stored
+from experiments.store.records import RecordStore
 from scripts.tabulate_draws import Progress, main
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"

@@ -5,10 +5,10 @@ import pytest
 from cell_factory import make_cell
 
 from experiments import explain
-from experiments.cells import run_cell
+from experiments.analysis.statistics import mean_and_interval
+from experiments.cells.cell import run_cell
 from experiments.published import published
-from experiments.records import RecordStore
-from experiments.statistics import mean_and_interval
+from experiments.store.records import RecordStore
 
 
 @pytest.fixture

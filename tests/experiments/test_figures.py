@@ -9,9 +9,10 @@ import pytest
 from cell_factory import make_cell
 from figure_store import CURVE, MOONS, fill, renamed, store_at
 
-from experiments import figures
-from experiments.curves import load_curve
-from experiments.figures import (
+from experiments.cells.curves import load_curve
+from experiments.published import PublishedCell, published
+from experiments.reading import figures
+from experiments.reading.figures import (
     FIGURES,
     Request,
     accuracy,
@@ -25,15 +26,15 @@ from experiments.figures import (
     render_figures,
     runtime,
 )
-from experiments.figures.clouds import spread
-from experiments.figures.quantiles import (
+from experiments.reading.figures.clouds import spread
+from experiments.reading.figures.quantiles import (
     LEVELS,
     Marginals,
     load_marginals,
     marginals_identity,
     save_marginals,
 )
-from experiments.figures.rows import (
+from experiments.reading.figures.rows import (
     TransportRows,
     load_rows,
     obtain_rows,
@@ -41,9 +42,8 @@ from experiments.figures.rows import (
     save_rows,
     transport_rows,
 )
-from experiments.figures.style import METHOD_STYLES, footnote, save_figure
-from experiments.figures.values import cell_values
-from experiments.published import PublishedCell, published
+from experiments.reading.figures.style import METHOD_STYLES, footnote, save_figure
+from experiments.reading.figures.values import cell_values
 
 
 def made_up_rows(seed=0, n=40, n_labels=2):
@@ -558,7 +558,8 @@ class TestRenderFigures:
 
     def test_what_is_stored_is_drawn_without_the_libraries_that_a_fit_needs(self):
         code = (
-            "import sys, experiments.figures, experiments.report, experiments.summary\n"
+            "import sys, experiments.reading.figures, experiments.reading.report\n"
+            "import experiments.reading.summary\n"
             "assert not {'torch', 'sklearn'} & set(sys.modules)"
         )
         subprocess.run([sys.executable, "-c", code], check=True)

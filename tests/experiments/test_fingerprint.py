@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 from cell_factory import make_cell
 
-from experiments import cells, fingerprint
-from experiments.cells import Cell
-from experiments.configuration import config_names
-from experiments.fingerprint import code_fingerprint, library_versions
+from experiments.cells import cell as cells
+from experiments.cells.cell import Cell
+from experiments.cells.configuration import config_names
+from experiments.store import fingerprint
+from experiments.store.fingerprint import code_fingerprint, library_versions
 
 CODE = '''
 """Module."""
@@ -116,8 +117,8 @@ def concerned_by(monkeypatch, module):
 @pytest.mark.parametrize(
     "module",
     [
-        "experiments.methods",
-        "experiments.protocol",
+        "experiments.cells.methods",
+        "experiments.cells.protocol",
         "experiments.seeds",
         "experiments.threads",
         "experiments.datasets.base",
@@ -219,7 +220,7 @@ def test_compiled_loops_count_as_switched_off_exactly_where_numba_does_so(value)
     pytest.importorskip("numba")
     code = (
         "import warnings; warnings.simplefilter('ignore'); import numba; "
-        "from experiments.fingerprint import library_versions; "
+        "from experiments.store.fingerprint import library_versions; "
         "off = library_versions(('krda.estimator',))['numba'] == 'disabled'; "
         "print(off == bool(numba.config.DISABLE_JIT))"
     )

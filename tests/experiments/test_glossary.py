@@ -1,7 +1,7 @@
-from experiments.configuration import config_names
-from experiments.glossary import METHOD_MEANINGS, glossary, methods_glossary, task_naming
-from experiments.plan import METHOD_LABELS, load_table
+from experiments.cells.configuration import config_names
+from experiments.cells.plan import METHOD_LABELS, load_table
 from experiments.published import METHODS
+from experiments.reading.glossary import METHOD_MEANINGS, glossary, methods_glossary, task_naming
 
 
 def test_every_abbreviation_of_the_papers_methods_is_expanded():

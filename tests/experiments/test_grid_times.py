@@ -1,6 +1,6 @@
 from record_factory import make_record
 
-from experiments.grid_times import seconds_by_method, time_table
+from experiments.analysis.grid_times import seconds_by_method, time_table
 
 # Each repetition that is done took 0.1 s to fit and as long to predict.
 RECORDS = [

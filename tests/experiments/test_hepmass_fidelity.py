@@ -14,8 +14,8 @@ from experiments.datasets.hepmass_checks import (
     published_statistics,
     simulated_samples,
 )
-from experiments.fingerprint import code_fingerprint
-from experiments.hepmass_fidelity import MODULES, deviations, draw, fill_page, tables
+from experiments.reading.hepmass_fidelity import MODULES, deviations, draw, fill_page, tables
+from experiments.store.fingerprint import code_fingerprint
 from scripts import check_hepmass_sim
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from experiments.console import OutputLost, _Stream
-from experiments.isolation import LostCellError, isolated
+from experiments.running.isolation import LostCellError, isolated
 
 
 def test_what_a_function_returns_or_raises_comes_back_from_the_child():

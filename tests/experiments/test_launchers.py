@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
-import experiments.sweeps  # noqa: F401  the configs refer to its resolvers
-from experiments.configuration import (
+import experiments.running.sweeps  # noqa: F401  the configs refer to its resolvers
+from experiments.cells.configuration import (
     CONFIG_DIRECTORY,
     cell_from_config,
     cells_of,
     compose_config,
     config_names,
 )
-from experiments.plan import load_table
-from experiments.records import RecordStore
+from experiments.cells.plan import load_table
+from experiments.store.records import RecordStore
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from experiments import configuration, memo
-from experiments.configuration import cells_of
+from experiments.cells import configuration
+from experiments.cells.configuration import cells_of
+from experiments.store import memo
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hydra.utils import instantiate
 
-from experiments.cells import Cell
-from experiments.configuration import cells_of
+from experiments.cells.cell import Cell
+from experiments.cells.configuration import cells_of
+from experiments.cells.objectives import ObjectiveError, check_objective, held_out_nll
+from experiments.cells.protocol import draw_repetition, method_seed
 from experiments.datasets.base import LockedLabels, unlock
-from experiments.objectives import ObjectiveError, check_objective, held_out_nll
-from experiments.protocol import draw_repetition, method_seed
 
 (KRDA,) = cells_of("moons", ("40",), ("krda",), ("protocol=smoke", "method.quick={max_steps: 40}"))
 

@@ -13,7 +13,7 @@ import pytest
 from record_factory import failed, make_record, random_records
 from table_plans import ADDITIONS, spec_of
 
-from experiments.paper_claims import (
+from experiments.analysis.paper_claims import (
     CLAIMS,
     COMPETITORS,
     TIMES,
@@ -29,13 +29,13 @@ from experiments.paper_claims import (
     published_side,
     timed_side,
 )
-from experiments.plan import load_table
+from experiments.analysis.statistics import Interval, mean_and_interval
+from experiments.cells.plan import load_table
 from experiments.published import DATASETS, published_rows
-from experiments.records import Record
-from experiments.render import ReadOnce, lookup_of
-from experiments.statistics import Interval, mean_and_interval
-from experiments.table_specs import table_spec
-from experiments.tables.model import Table, build_table
+from experiments.reading.render import ReadOnce, lookup_of
+from experiments.reading.table_specs import table_spec
+from experiments.reading.tables.model import Table, build_table
+from experiments.store.records import Record
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 

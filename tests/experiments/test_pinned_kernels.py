@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from experiments import threads
+from experiments.running.workers import run_jobs
 from experiments.threads import KERNELS, SWITCH
-from experiments.workers import run_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESET = {
@@ -56,7 +56,7 @@ def run(code, **variables):
 
 
 def report_kernels(job, report):
-    from experiments.provenance import kernels_in_use
+    from experiments.store.provenance import kernels_in_use
 
     return kernels_in_use()
 
@@ -72,7 +72,7 @@ def test_workers_have_the_pinned_kernels_whatever_the_environment_says():
     code = (
         "from experiments.threads import set_thread_variables; set_thread_variables()\n"
         "import json; from test_pinned_kernels import report_kernels\n"
-        "from experiments.workers import run_jobs\n"
+        "from experiments.running.workers import run_jobs\n"
         "events = list(run_jobs(report_kernels, [0], n_workers=1))\n"
         "print(json.dumps([e.result for e in events if e.kind == 'done']))"
     )
@@ -85,7 +85,7 @@ def test_workers_have_the_pinned_kernels_whatever_the_environment_says():
 def test_a_preset_variable_does_not_leak_and_the_switch_lets_it():
     code = (
         "from experiments.threads import limit_threads; limit_threads()\n"
-        "import json; from experiments.provenance import kernels_in_use\n"
+        "import json; from experiments.store.provenance import kernels_in_use\n"
         "print(json.dumps(kernels_in_use()))"
     )
     assert_pinned(json.loads(run(code, **PRESET)[0]))
@@ -155,8 +155,8 @@ import sys; sys.path.insert(0, {str(ROOT)!r})
 from experiments.threads import limit_threads; limit_threads()
 import pickle, numpy as np
 from pathlib import Path
-from experiments.configuration import cell_from_config, compose_config
-from experiments.protocol import draw_repetition, unlock
+from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.cells.protocol import draw_repetition, unlock
 from hydra.utils import instantiate
 out = Path(sys.argv[1]); model = out.parent / "model"
 found = {{}}

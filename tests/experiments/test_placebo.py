@@ -13,10 +13,10 @@ from record_factory import failed, make_record, random_records
 from rounding import one_decimal
 from table_plans import ADDITIONS, spec_of
 
+from experiments.analysis.verdicts import TEST_ROWS, Verdict
 from experiments.published import PublishedCell
 from experiments.published.anomalies import Anomaly
-from experiments.records import Record
-from experiments.tables import (
+from experiments.reading.tables import (
     MethodRow,
     TableSpec,
     TaskColumn,
@@ -24,10 +24,10 @@ from experiments.tables import (
     render_markdown,
     wording,
 )
-from experiments.tables.comma_separated import placebo_csv
-from experiments.tables.model import Table, build_table
-from experiments.tables.placebo import Count, PlaceboColumn, Telling, placebo_of
-from experiments.verdicts import TEST_ROWS, Verdict
+from experiments.reading.tables.comma_separated import placebo_csv
+from experiments.reading.tables.model import Table, build_table
+from experiments.reading.tables.placebo import Count, PlaceboColumn, Telling, placebo_of
+from experiments.store.records import Record
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 METHODS = ("source_only", "krda", "ot")

@@ -5,17 +5,17 @@ import pytest
 from cell_factory import make_cell
 
 from baselines.reference import SourceOnly, TargetOnly
-from experiments import protocol
-from experiments.configuration import config_names
-from experiments.datasets.base import LockedLabels, unlock
-from experiments.datasets.moons import Moons
-from experiments.protocol import (
+from experiments.cells import protocol
+from experiments.cells.configuration import config_names
+from experiments.cells.protocol import (
     Protocol,
     draw_repetition,
     measure,
     measure_together,
     method_seed,
 )
+from experiments.datasets.base import LockedLabels, unlock
+from experiments.datasets.moons import Moons
 
 TASK = Moons().task("40")
 

@@ -9,10 +9,10 @@ from cell_factory import make_cell
 from figure_store import outcome
 from table_plans import plan_of
 
-from experiments import provenance
-from experiments.cells import record_of
-from experiments.records import RecordStore
-from experiments.render import provenance as origin_of
+from experiments.cells.cell import record_of
+from experiments.reading.render import provenance as origin_of
+from experiments.store import provenance
+from experiments.store.records import RecordStore
 
 
 def git(directory, *arguments):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.readme import BEGIN, END, ROWS, summary, with_summary
+from experiments.reading.readme import BEGIN, END, ROWS, summary, with_summary
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = (

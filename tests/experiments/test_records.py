@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments import records
-from experiments.records import (
+from experiments.store import records
+from experiments.store.records import (
     Outcome,
     Record,
     RecordError,
@@ -638,7 +638,7 @@ WRITER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from experiments.records import *
+from experiments.store.records import *
 
 store, who = RecordStore(Path(sys.argv[1])), sys.argv[2]
 config = {{"padding": ["x" * 50] * 2000}}

@@ -13,10 +13,9 @@ from record_factory import make_record
 from report_pages import ENVIRONMENT, report_of
 from table_plans import ADDITIONS, plan_of
 
-from experiments.cells import Cell
-from experiments.plan import TablePlan
-from experiments.records import Outcome, RecordError, RecordStore
-from experiments.render import (
+from experiments.cells.cell import Cell
+from experiments.cells.plan import TablePlan
+from experiments.reading.render import (
     ReadOnce,
     lookup_of,
     render_provenance,
@@ -24,7 +23,8 @@ from experiments.render import (
     render_table,
     stored,
 )
-from experiments.summary import summarise
+from experiments.reading.summary import summarise
+from experiments.store.records import Outcome, RecordError, RecordStore
 
 METHODS = ("source_only", "target_only", "krda", "ot", "sa", "jan", "tca")
 TASKS = ("10", "20")
@@ -255,7 +255,7 @@ class TestNothingUnfinishedLooksDone:
 
 
 def test_additions_of_the_tests_are_those_of_the_tables() -> None:
-    from experiments.plan import load_table
+    from experiments.cells.plan import load_table
 
     assert load_table("moons").ours == ADDITIONS
 

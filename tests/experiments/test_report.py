@@ -17,11 +17,11 @@ from report_pages import ERROR, plans, report_of, write_figure, write_records
 from rounding import one_decimal
 
 from experiments import reproduce
-from experiments.plan import METHOD_LABELS, TablePlan
-from experiments.records import RecordStore
-from experiments.render import render_table
-from experiments.report.headline import headline_of
-from experiments.summary import DatasetSummary, summarise
+from experiments.cells.plan import METHOD_LABELS, TablePlan
+from experiments.reading.render import render_table
+from experiments.reading.report.headline import headline_of
+from experiments.reading.summary import DatasetSummary, summarise
+from experiments.store.records import RecordStore
 
 FAILED = ("moons", "40", "jan")
 VOID = {"meta", "link", "img", "br", "hr", "input"}

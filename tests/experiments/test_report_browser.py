@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from report_pages import plans, report_of, write_figure, write_records
 
-from experiments.records import RecordStore
+from experiments.store.records import RecordStore
 
 webdriver = pytest.importorskip("selenium.webdriver")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

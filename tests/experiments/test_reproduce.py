@@ -15,9 +15,9 @@ import pytest
 from cell_factory import make_cell, without_times
 
 from experiments import reproduce
-from experiments.configuration import cell_from_config, compose_config
-from experiments.plan import load_table
-from experiments.records import RecordStore
+from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.cells.plan import load_table
+from experiments.store.records import RecordStore
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--protocol", "smoke", "--table", "moons", "--method", "source_only", "sa", "krda")
@@ -65,7 +65,7 @@ def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
 KILLED = """
 import os, signal, sys
 from experiments import reproduce
-from experiments.records import RecordStore
+from experiments.store.records import RecordStore
 
 real, whole = RecordStore.write, set()
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.configuration import compose_config
-from experiments.records import RecordStore
+from experiments.cells.configuration import compose_config
 from experiments.run import check_runtime
+from experiments.store.records import RecordStore
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from cell_factory import make_cell, n_fits, odd_cell, without_times
 
-from experiments import runner
-from experiments.cell_claims import Claims
-from experiments.cells import cell_state, run_cell
-from experiments.estimates import Estimates
-from experiments.records import Outcome, RecordStore
-from experiments.runner import Job, Run, run_job
-from experiments.workers import Event
+from experiments.cells.cell import cell_state, run_cell
+from experiments.running import runner
+from experiments.running.cell_claims import Claims
+from experiments.running.estimates import Estimates
+from experiments.running.runner import Job, Run, run_job
+from experiments.running.workers import Event
+from experiments.store.records import Outcome, RecordStore
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -212,7 +212,7 @@ import sys
 from pathlib import Path
 from cell_factory import odd_cell
 from test_runner import finish
-from experiments.records import RecordStore
+from experiments.store.records import RecordStore
 
 if __name__ == "__main__":
     directory, plan = Path(sys.argv[1]), sys.argv[3].split(",")

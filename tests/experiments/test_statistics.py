@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from experiments.statistics import (
+from experiments.analysis.statistics import (
     Interval,
     correction_of_shared_rows,
     correction_of_splits,

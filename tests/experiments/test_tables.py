@@ -27,13 +27,13 @@ from scipy import stats
 from table_plans import ADDITIONS, OURS, plan_of, spec_of
 
 import experiments
-from experiments.paper_claims import check_claims
+from experiments.analysis.paper_claims import check_claims
+from experiments.analysis.verdicts import Verdict
 from experiments.published import METHODS, PARTS, PublishedCell, published, published_rows
 from experiments.published.anomalies import Anomaly, anomalies
-from experiments.readme import _mean as readme_mean
-from experiments.records import Record, RecordStore
-from experiments.table_specs import table_parts, table_spec
-from experiments.tables import (
+from experiments.reading.readme import _mean as readme_mean
+from experiments.reading.table_specs import table_parts, table_spec
+from experiments.reading.tables import (
     Lookup,
     MethodRow,
     TableSpec,
@@ -43,10 +43,10 @@ from experiments.tables import (
     render_markdown,
     wording,
 )
-from experiments.tables import latex as latex_module
-from experiments.tables.markdown import escape as escape_markdown
-from experiments.tables.model import build_table
-from experiments.verdicts import Verdict
+from experiments.reading.tables import latex as latex_module
+from experiments.reading.tables.markdown import escape as escape_markdown
+from experiments.reading.tables.model import build_table
+from experiments.store.records import Record, RecordStore
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tables"
 NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
@@ -157,7 +157,7 @@ class TestGolden:
 
     def test_hash_seed_does_not_matter(self) -> None:
         program = (
-            "import hashlib; from experiments.tables import *;"
+            "import hashlib; from experiments.reading.tables import *;"
             "from table_plans import spec_of; s = spec_of('hepmass');"
             "print([hashlib.sha256(r(s, lambda t, m: None).encode()).hexdigest()"
             " for r in (render_markdown, render_latex, render_csv)])"

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from cell_factory import n_fits, odd_cell, without_times
 
-from experiments import reproduce, runner
-from experiments.cells import run_cell, run_repetitions
-from experiments.estimates import Estimates
-from experiments.plan import load_table
-from experiments.records import RecordStore
-from experiments.runner import Run
-from experiments.workers import Event
+from experiments import reproduce
+from experiments.cells.cell import run_cell, run_repetitions
+from experiments.cells.plan import load_table
+from experiments.running import runner
+from experiments.running.estimates import Estimates
+from experiments.running.runner import Run
+from experiments.running.workers import Event
+from experiments.store.records import RecordStore
 from krda import KRDA
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from figure_store import MOONS, store_at
 
-from experiments.configuration import cell_from_config, compose_config
-from experiments.figures import Request, training
-from experiments.figures.training import Curves, load_curves, save_curves, training_curves
+from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.reading.figures import Request, training
+from experiments.reading.figures.training import Curves, load_curves, save_curves, training_curves
 
 
 def made_up_curves():

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.plan import load_table
-from experiments.statistics import Interval
-from experiments.verdicts import (
+from experiments.analysis.statistics import Interval
+from experiments.analysis.verdicts import (
     TEST_ROWS,
     WIDEST,
     Judgement,
@@ -22,6 +21,7 @@ from experiments.verdicts import (
     measured_shares,
     tolerance,
 )
+from experiments.cells.plan import load_table
 from scripts.measure_test_rows import accuracies, cells_of_table, fitted
 
 percent = st.floats(0, 100)

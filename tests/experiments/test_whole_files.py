@@ -10,12 +10,12 @@ import pytest
 from report_pages import report_of
 
 from experiments import reproduce
-from experiments.figures.files import save_numbers
-from experiments.figures.style import new_figure, save_figure
-from experiments.plan import load_table
-from experiments.records import RecordStore
-from experiments.render import render_summary, render_table
-from experiments.summary import summarise
+from experiments.cells.plan import load_table
+from experiments.reading.figures.files import save_numbers
+from experiments.reading.figures.style import new_figure, save_figure
+from experiments.reading.render import render_summary, render_table
+from experiments.reading.summary import summarise
+from experiments.store.records import RecordStore
 from experiments.whole_files import text_written_whole, write_text
 
 

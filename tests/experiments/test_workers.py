@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments import workers
-from experiments.workers import run_jobs
+from experiments.running import workers
+from experiments.running.workers import run_jobs
 
 
 def load_slowly():
@@ -175,7 +175,7 @@ def test_a_source_without_a_job_at_present_is_asked_again():
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     note = tmp_path / "pid"
     code = (
-        "from test_workers import work; from experiments.workers import run_jobs\n"
+        "from test_workers import work; from experiments.running.workers import run_jobs\n"
         f"if __name__ == '__main__': list(run_jobs(work, [('spawn', {str(note)!r})], n_workers=1))"
     )
     script = tmp_path / "script.py"

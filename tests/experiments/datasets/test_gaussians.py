@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hydra.utils import instantiate
 
-from experiments.configuration import compose_config
+from experiments.cells.configuration import compose_config
 from experiments.datasets.base import iterate_tasks, unlock
 from experiments.datasets.gaussians import Gaussians
 

@@ -12,7 +12,7 @@ import pytest
 from hepmass_files import checksums, expected_arrays, write, write_both
 from hydra.utils import instantiate
 
-from experiments.configuration import compose_config
+from experiments.cells.configuration import compose_config
 from experiments.datasets import hepmass_prepare, hepmass_raw, raw
 from experiments.datasets.base import LockedLabels, Task, unlock
 from experiments.datasets.collisions import MASSES

@@ -6,7 +6,7 @@ from hydra.utils import instantiate
 from scipy import stats
 from sklearn.datasets import make_moons
 
-from experiments.configuration import compose_config
+from experiments.cells.configuration import compose_config
 from experiments.datasets.base import unlock
 from experiments.datasets.moons import Moons
 from experiments.datasets.moons_random import MoonsRandom

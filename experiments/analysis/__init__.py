@@ -1,0 +1,1 @@
+"""What numbers say: intervals, verdicts, comparisons, claims."""

@@ -1,0 +1,1 @@
+"""What a number is: config, protocol, seeds, identity, one cell's run."""

@@ -1,0 +1,42 @@
+"""How a method is made from its config: with which arguments, and with which seed.
+
+A change here can change every number, so this module counts in every cell's fingerprint.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hydra.utils import instantiate
+
+from experiments.cells.protocol import Method
+
+
+def make_method(config: Mapping[str, Any], seed: int) -> Method:
+    """Make an unfitted method, seeded if it takes a seed.
+
+    Parameters
+    ----------
+    config : mapping
+        ``_target_``, the dotted name of the class, and its arguments; ``name``, the config's own
+        name, is no argument.
+    seed : int
+
+    Returns
+    -------
+    method : Method
+    """
+    arguments = {key: value for key, value in config.items() if key != "name"}
+    module, _, name = arguments["_target_"].rpartition(".")
+    if takes_random_state(getattr(importlib.import_module(module), name)):
+        arguments["random_state"] = seed
+    method: Method = instantiate(arguments, _convert_="all")
+    return method
+
+
+def takes_random_state(target: Callable[..., Any]) -> bool:
+    """Tell whether a method's constructor has a ``random_state``."""
+    return "random_state" in inspect.signature(target).parameters

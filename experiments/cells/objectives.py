@@ -1,0 +1,75 @@
+"""What a sweeper is to optimise: accuracy, or a value that needs no target label.
+
+The accuracy is that of the target's test labels. Whoever chooses a hyper-parameter by it has looked
+at them, and the result belongs in no table. The held-out negative log-likelihood (NLL) of a fitted
+density comes from the rows of both domains alone.
+"""
+
+from __future__ import annotations
+
+from hydra.utils import instantiate
+
+from baselines.reference import TargetOnly
+from experiments.cells.cell import Cell
+from experiments.cells.protocol import Protocol, draw_repetition, method_seed
+from krda.training import TrainingHistory
+
+OBJECTIVES = ("accuracy", "held_out_nll")
+
+
+class ObjectiveError(ValueError):
+    """The objective is unknown, or the method does not have it."""
+
+
+def check_objective(objective: str) -> None:
+    """Raise ObjectiveError unless there is such an objective."""
+    if objective not in OBJECTIVES:
+        raise ObjectiveError(
+            f"runtime.objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}."
+        )
+
+
+def held_out_nll(cell: Cell) -> tuple[float, ...]:
+    """Fit a cell's method in each repetition and tell the density's held-out NLL.
+
+    It is the sum over the two domains of the mean NLL of the rows held out in training, at the step
+    whose parameters were kept: what training itself minimises. Rows, seeds and held-out split are
+    those of the protocol, so the values of two settings are paired; they can be compared where both
+    scale the columns in the same way and hold out the same share of rows. No target label is read.
+
+    Parameters
+    ----------
+    cell : Cell
+
+    Returns
+    -------
+    values : tuple of float
+        One a repetition, in nats; less is better.
+
+    Raises
+    ------
+    ObjectiveError
+        The method fits no density.
+    """
+    task = cell.load()
+    protocol: Protocol = instantiate(cell.config["protocol"])
+    values = []
+    for repetition in range(protocol.n_repetitions):
+        method = cell.make_method(method_seed(task, cell.method, repetition))
+        if isinstance(method, TargetOnly):
+            raise _no_density(cell)
+        data = draw_repetition(task, repetition, protocol)
+        method.fit(data.Xs, data.ys, data.Xt)
+        history = getattr(method, "history_", None)
+        if not isinstance(history, TrainingHistory):
+            raise _no_density(cell)
+        kept = history.steps.tolist().index(history.best_step)
+        values.append(float(history.held_out_nll[kept].sum()))
+    return tuple(values)
+
+
+def _no_density(cell: Cell) -> ObjectiveError:
+    return ObjectiveError(
+        f"The method {cell.method!r} fits no density, so it has no held-out NLL; "
+        "runtime.objective=held_out_nll needs method=krda or one of its variants."
+    )

@@ -1,0 +1,1 @@
+"""How cells are run: in parallel, with nothing finished lost."""

@@ -1,0 +1,1 @@
+"""Records of cells: written whole, read back, compared."""

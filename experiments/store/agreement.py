@@ -1,0 +1,125 @@
+"""How two records of one cell agree: to the digit, within the mean's interval, or beyond it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.analysis.statistics import mean_and_interval
+from experiments.store.provenance import kernels_line
+from experiments.store.records import Record
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the accuracies of two records of one cell are apart.
+
+    Attributes
+    ----------
+    identical : bool
+        Whether all accuracies are the same to the last digit.
+    points : float
+        Difference of the means, second less first, in percentage points.
+    half_width : float
+        Of the wider of the two 95 % intervals, in percentage points; 0 if neither has a width.
+    largest : float
+        Largest difference of a single accuracy, in percentage points.
+    """
+
+    identical: bool
+    points: float
+    half_width: float
+    largest: float
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the means differ by more than the half-width."""
+        return not self.identical and abs(self.points) > self.half_width
+
+    @property
+    def in_half_widths(self) -> float:
+        """Difference of the means in half-widths; infinite if they differ and have no width."""
+        if self.half_width:
+            return abs(self.points) / self.half_width
+        return float("inf") if self.points else 0.0
+
+
+def agreement(first: Record, second: Record) -> Agreement | None:
+    """Compare the accuracies of two records; None if they have not done the same repetitions.
+
+    Parameters
+    ----------
+    first, second : Record
+
+    Returns
+    -------
+    agreement : Agreement or None
+    """
+    done = [[o.repetition for o in r.outcomes if o.accuracy is not None] for r in (first, second)]
+    if done[0] != done[1] or not done[0]:
+        return None
+    before, now = ([100 * a for a in record.accuracies] for record in (first, second))
+    old, new = mean_and_interval(before), mean_and_interval(now)
+    return Agreement(
+        identical=first.accuracies == second.accuracies,
+        points=new.mean - old.mean,
+        half_width=max(old.half_width or 0.0, new.half_width or 0.0),
+        largest=max(abs(a - b) for a, b in zip(before, now, strict=True)),
+    )
+
+
+def environment_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Name in one line what can move digits between two environments; empty if nothing can.
+
+    Parameters
+    ----------
+    before, now : mapping
+        As records hold them.
+
+    Returns
+    -------
+    line : str
+        Processor, kernels, C library, Python and library versions, as far as they differ.
+    """
+    was, is_now = _what_counts(before), _what_counts(now)
+    parts = [
+        f"{name} {was.get(name, 'not recorded')} / {is_now.get(name, 'not recorded')}"
+        for name in {**was, **is_now}
+        if was.get(name) != is_now.get(name)
+    ]
+    return "; ".join(parts)
+
+
+def common_differences(pairs: Iterable[tuple[Record, Record]]) -> list[str]:
+    """Name the differences of the environments of many pairs of records, the commonest first.
+
+    Parameters
+    ----------
+    pairs : iterable of (Record, Record)
+
+    Returns
+    -------
+    lines : list of str
+        Each with its number of cells.
+    """
+    found = Counter(environment_difference(a.environment, b.environment) for a, b in pairs)
+    return [f"{line} ({n} cells)" for line, n in found.most_common() if line]
+
+
+def _what_counts(environment: Mapping[str, Any]) -> dict[str, str]:
+    kernels = environment.get("kernels") or {}
+    libraries = environment.get("libraries") or {}
+    facts = {
+        "processor": environment.get("cpu"),
+        "kernels": kernels_line(environment).removeprefix("kernels "),
+        "numpy's kernels": " ".join(kernels["numpy"]) if "numpy" in kernels else None,
+        "numba's target": kernels.get("numba"),
+        "piqp's variant": kernels.get("piqp"),
+        "C library": environment.get("libc"),
+        "machine": environment.get("machine"),
+        "Python": environment.get("python"),
+        **libraries,
+    }
+    return {name: str(value) for name, value in facts.items() if value is not None}

@@ -1,0 +1,183 @@
+"""Where a number comes from: versions, processor, kernels, threads, revision."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from experiments.threads import KERNELS, SWITCH
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment() -> dict[str, Any]:
+    """Describe what this process runs on.
+
+    Returns
+    -------
+    environment : dict
+        ``krda`` and ``python`` (versions), ``system``, ``libc`` (its mathematical functions depend
+        on the version), ``machine``, ``cpu``, ``cores``, ``threads`` (as the libraries loaded so
+        far report them now), ``kernels`` (see :func:`kernels_in_use`), ``git_revision`` and
+        ``git_clean`` (whether tracked files were as committed), None if git reports no checkout of
+        this repository.
+    """
+    return {**_fixed(), "threads": threads_in_use(), "kernels": kernels_in_use()}
+
+
+def threads_in_use() -> int:
+    """Threads that the numerical libraries loaded into this process would use, at most.
+
+    Measured, not assumed: the libraries are asked.
+
+    Returns
+    -------
+    threads : int
+    """
+    import torch
+    from threadpoolctl import threadpool_info
+
+    return max([torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())])
+
+
+@cache
+def kernels_in_use() -> dict[str, Any]:
+    """Kernels that the numerical libraries of this process have chosen.
+
+    Returns
+    -------
+    kernels : dict
+        ``pinned`` (whether :mod:`experiments.threads` pinned them), ``variables`` (those that are
+        set, of the ones that pinning sets), and what the libraries report: ``torch``, ``mkl`` (None
+        if torch was built without), ``blas`` (numpy's and scipy's, the same once), ``numpy``,
+        ``numba``, ``piqp`` (None if not installed).
+    """
+    import numpy as np
+    import scipy.linalg  # noqa: F401  # its BLAS is another than numpy's
+    import torch
+    from threadpoolctl import threadpool_info
+
+    umath = np._core._multiarray_umath  # type: ignore[attr-defined]
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {
+        "pinned": os.environ.get(SWITCH, "pinned") == "pinned"
+        and all(os.environ.get(name) == value for name, value in KERNELS.items()),
+        "variables": {name: os.environ[name] for name in KERNELS if name in os.environ},
+        "torch": torch.backends.cpu.get_cpu_capability(),
+        "mkl": _mkl_branch(),
+        "blas": sorted({f"{pool['internal_api']} {pool.get('architecture')}" for pool in pools}),
+        "numpy": [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]],
+        "numba": _numba_target(),
+        "piqp": _piqp_variant(),
+    }
+
+
+def kernels_line(environment: Mapping[str, Any]) -> str:
+    """Say in a few words which kernels an environment names.
+
+    Parameters
+    ----------
+    environment : mapping
+        As :func:`environment` describes it; one of an older record names none.
+
+    Returns
+    -------
+    line : str
+    """
+    kernels = environment.get("kernels")
+    if kernels is None:
+        return "kernels not recorded"
+    chosen = [kernels["torch"], f"MKL {kernels['mkl']}", *kernels["blas"]]
+    names = ", ".join(str(name) for name in chosen)
+    return f"kernels {'pinned' if kernels['pinned'] else 'not pinned'} ({names})"
+
+
+def _mkl_branch() -> str | None:
+    """Branch of MKL's kernels in force, by MKL's own numbers; torch has MKL within."""
+    import torch
+
+    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    try:
+        branch = ctypes.CDLL(str(library)).mkl_serv_cbwr_get(1)
+    except (OSError, AttributeError):
+        return None
+    return {1: "off", 2: "auto", 3: "COMPATIBLE"}.get(branch, f"branch {branch}")
+
+
+def _numba_target() -> str | None:
+    try:
+        import llvmlite.binding
+        import numba
+    except ImportError:
+        return None
+    chosen = numba.config.CPU_NAME  # type: ignore[attr-defined]
+    return str(chosen or llvmlite.binding.get_host_cpu_name())
+
+
+def _piqp_variant() -> str | None:
+    try:
+        import piqp
+    except ImportError:
+        return None
+    return str(piqp.DenseSolver.__module__.rpartition(".")[2])
+
+
+@cache
+def _fixed() -> dict[str, Any]:
+    from krda import __version__
+
+    return {
+        "krda": __version__,
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "libc": " ".join(platform.libc_ver()),
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        **_revision(),
+    }
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def _revision() -> dict[str, Any]:
+    """Git revision and whether tracked code is as committed; None outside a checkout.
+
+    A copy of the code that lies in another repository is outside, too: its revisions are not ours.
+    """
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                # A look must not take the lock that a person's own command may want.
+                ["git", "--no-optional-locks", "-C", str(_ROOT), *arguments],
+                capture_output=True,
+                encoding=sys.getfilesystemencoding(),
+                errors="surrogateescape",
+                timeout=10,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    top = git("rev-parse", "--show-toplevel")
+    revision = git("rev-parse", "HEAD") if top and Path(top).resolve() == _ROOT.resolve() else None
+    if revision is None:
+        return {"git_revision": None, "git_clean": None}
+    # Results change while a run writes them; that is not a change of what produces them.
+    changes = git("status", "--porcelain", "--untracked-files=no", "--", ":!results")
+    return {"git_revision": revision, "git_clean": None if changes is None else changes == ""}

@@ -63,12 +63,12 @@ check-results: setup ## Fail if a committed record is not of the code, data and 
 	$(REPRODUCE) --check --results $(or $(RESULTS),results)
 
 draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
-	$(PY) scripts/tabulate_draws.py
-	$(PY) scripts/measure_test_rows.py
+	$(PY) -m studies.draws
+	$(PY) -m studies.moons_test_rows
 	$(PY) -m experiments.reading.readme
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
-	$(PY) -m benchmarks $(if $(QUICK),--quick)
+	$(PY) -m speed $(if $(QUICK),--sizes quick)
 
 bench-setup: $(VENV)/bench-installed
 

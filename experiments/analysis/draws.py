@@ -1,6 +1,6 @@
 """What the methods of a table give over several draws of moons.
 
-Made from the accuracies in ``results/draws/moons.csv``, which ``scripts/tabulate_draws.py``
+Made from the accuracies in ``results/draws/moons.csv``, which ``python -m studies.draws``
 measures. Every number here is over draws that share no random number, which is what Student's
 interval asks for.
 """
@@ -282,7 +282,7 @@ def page(found: Draws) -> str:
     counts = {found.n_draws(positions) for positions in found.positions}
     parts = [
         "# Moons over draws of the data",
-        "Made by `python scripts/tabulate_draws.py` from the accuracies in [moons.csv](moons.csv); "
+        "Made by `python -m studies.draws` from the accuracies in [moons.csv](moons.csv); "
         "all numbers below are in [summary.csv](summary.csv). "
         f"{' or '.join(map(str, sorted(counts)))} draws of each kind, one fit a draw: draw k is "
         "measured by repetition k of the protocol, so that draws share no random number, "

@@ -46,7 +46,7 @@ WIDEST = 10.0
 """Percentage points; with a larger tolerance, agreement says nothing."""
 
 TEST_ROWS = Path(__file__).resolve().parents[2] / "results" / "draws" / "test_rows.csv"
-"""Variance of accuracies on moons over the test rows, by ``scripts/measure_test_rows.py``."""
+"""Variance of accuracies on moons over the test rows, by ``python -m studies.moons_test_rows``."""
 
 _NORMAL = 1.959963984540054  # 97.5 % quantile of the standard normal
 
@@ -89,7 +89,7 @@ def measured_shares(dataset: str, path: Path = TEST_ROWS) -> dict[tuple[str, str
     ----------
     dataset : str
     path : Path
-        What ``scripts/measure_test_rows.py`` wrote; without it nothing was measured.
+        What ``python -m studies.moons_test_rows`` wrote; without it nothing was measured.
 
     Returns
     -------

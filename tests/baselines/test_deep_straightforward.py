@@ -7,6 +7,13 @@ that is why everything here is made double.
 import numpy as np
 import pytest
 import torch
+from straightforward import (
+    adapt_to_target,
+    fit_straightforwardly,
+    moons_cell,
+    train_jointly,
+    train_on_source,
+)
 
 from baselines import adversarial, networks
 from baselines.adversarial import CDAN, DANN
@@ -14,13 +21,6 @@ from baselines.dalib_compat import DomainDiscriminator
 from baselines.discrepancy import DAN, JAN
 from baselines.networks import build, count_batches, epochs_of_rows, mlp
 from baselines.source_hypothesis import SHOT
-from benchmarks.deep_baselines import (
-    adapt_to_target,
-    fit_straightforwardly,
-    moons_cell,
-    train_jointly,
-    train_on_source,
-)
 
 CPU = torch.device("cpu")
 SMALL = {"hidden_size": 20, "n_layers": 4, "n_epochs": 8, "batch_size": 16, "random_state": 0}

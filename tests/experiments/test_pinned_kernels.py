@@ -131,7 +131,7 @@ def test_another_word_for_the_switch_is_refused(monkeypatch):
 
 @pytest.mark.parametrize(
     "path",
-    [*sorted((ROOT / "scripts").glob("*.py")),
+    [*sorted((ROOT / "scripts").glob("*.py")), ROOT / "studies" / "__init__.py",
      *(ROOT / "experiments" / f"{name}.py" for name in ("run", "reproduce", "explain"))],
     ids=lambda path: path.stem,
 )  # fmt: skip

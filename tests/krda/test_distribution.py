@@ -15,7 +15,8 @@ from krda.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
-    "baselines", "benchmarks", "configs", "docs", "experiments", "krda", "scripts", "tests",
+    "baselines", "configs", "docs", "examples", "experiments", "krda", "scripts", "speed",
+    "studies", "tests",
 )  # fmt: skip
 FILES = (
     "CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "Makefile", "README.md",

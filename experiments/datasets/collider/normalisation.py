@@ -1,7 +1,7 @@
 """From GeV to HEPMASS's units: logarithm of positive quantities, then standardised.
 
 The means and standard deviations are those of a reference sample, mixed as HEPMASS is: half
-background, a tenth each of the five masses. ``python scripts/check_hepmass_sim.py --normalisation``
+background, a tenth each of the five masses. ``python -m studies.hepmass_sim --normalisation``
 prints them.
 """
 

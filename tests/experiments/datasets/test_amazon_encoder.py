@@ -16,16 +16,8 @@ from experiments.datasets.amazon import (
     SPLITS,
     Amazon,
     encoding_key,
-    label_key,
     read_arrays,
     read_metadata,
-)
-from experiments.datasets.amazon_checks import (
-    count_raw,
-    deviation,
-    examine_encodings,
-    read_published,
-    reference_accuracies,
 )
 from experiments.datasets.amazon_encoder import (
     SourceEncoder,
@@ -260,76 +252,6 @@ def test_encodings_whose_units_are_all_dead_are_not_written(
     with pytest.raises(ValueError, match=r"X_B_E_train.*every column is constant"):
         write_encodings(path, arrays, "{}")
     assert path.read_bytes() == b"the old file"
-
-
-def test_raw_counts_see_repeated_shared_and_empty_rows() -> None:
-    def rows(*counts: tuple[int, int], y: list[int]) -> Reviews:
-        return Reviews(sparse.csr_array(np.array(counts, dtype=np.float64)), np.array(y))
-
-    plain = rows((9, 1), (9, 2), y=[1, -1])
-    made = {(domain, split): plain for domain in "EK" for split in SPLITS}
-    made["B", "train"] = rows((1, 0), (1, 0), (1, 0), (2, 1), y=[1, 1, 1, -1])
-    made["B", "test"] = rows((1, 0), (0, 0), (2, 1), (3, 3), y=[1, 1, 1, -1])
-    made["D", "train"] = rows((2, 1), (5, 5), y=[1, -1])
-    made["D", "test"] = rows((7, 7), (7, 7), y=[1, 1])
-    books = count_raw(made, "B")
-    assert books.rows == {"train": 4, "test": 4}
-    assert books.positive == {"train": 3, "test": 3}
-    assert books.empty == {"train": 0, "test": 1}
-    assert books.surplus == {"train": 2, "test": 0}
-    assert books.repeated == {"train": 1, "test": 0}
-    assert (books.test_in_train, books.train_elsewhere, books.conflicts) == (2, 1, 1)
-
-
-def test_encoding_facts_see_dead_columns_atoms_and_repeats() -> None:
-    random = np.random.RandomState(0)
-    arrays = {
-        encoding_key("B", domain, split): random.normal(size=(5, 2)).astype(np.float32)
-        for domain in DOMAINS
-        for split in SPLITS
-    }
-    healthy = examine_encodings(arrays, "B")
-    assert healthy.constant_columns == 0
-    assert healthy.largest_atom == pytest.approx(1 / 40)
-    assert healthy.repeated_rows == 0
-    assert healthy.variance_shares.sum() == pytest.approx(1)
-    arrays["X_B_E_test"] = np.tile(np.float32([1, 0.5]), (5, 1))
-    ill = examine_encodings(arrays, "B")
-    assert (ill.constant_columns, ill.smallest_sd) == (2, 0)
-    assert ill.largest_atom == pytest.approx(5 / 40)
-    assert ill.repeated_rows == pytest.approx(4 / 40)
-    assert ill.at_one == pytest.approx(5 / 80)
-
-
-def test_reference_columns_score_the_right_rows() -> None:
-    """B's encoder separates the classes the same way everywhere, all others the wrong way in D."""
-    arrays = {}
-    for domain in DOMAINS:
-        for split in SPLITS:
-            y = np.array([0, 1] * 10, dtype=np.int8)
-            arrays[label_key(domain, split)] = y
-            for source in DOMAINS:
-                sign = -1 if domain == "D" and source != "B" else 1
-                arrays[encoding_key(source, domain, split)] = np.float32(sign * (2 * y - 1))[
-                    :, None
-                ]
-    scores = reference_accuracies(arrays)
-    assert scores["Source"]["B", "D"] == scores["Target"]["E", "D"] == 100
-    assert scores["Source"]["E", "D"] == 0
-    keep = {domain: np.arange(20) < 7 for domain in DOMAINS}
-    arrays["y_E_test"][7:] = 1 - arrays["y_E_test"][7:]
-    assert reference_accuracies(arrays)["Source"]["B", "E"] == pytest.approx(35)
-    assert reference_accuracies(arrays, keep)["Source"]["B", "E"] == 100
-
-
-def test_published_columns_are_read_whole() -> None:
-    published = read_published()
-    tasks = {tuple(name.split("-")) for name in Amazon().task_names}
-    assert set(published["Source"]) == set(published["Target"]) == tasks
-    moved = {task: value + (-1) ** i for i, (task, value) in enumerate(published["Source"].items())}
-    assert deviation(moved, published["Source"]) == pytest.approx((1, 0))
-    with pytest.raises(ValueError, match="Expected the tasks"):
-        deviation({}, published["Source"])
 
 
 @pytest.mark.slow

@@ -1,1 +1,0 @@
-"""Speed and memory: ``python -m benchmarks`` measures, see docs/performance.md."""

@@ -1,0 +1,1 @@
+"""Speed and peak memory of KRDA beside named peers: ``python -m speed``, docs/performance.md."""

@@ -1,0 +1,85 @@
+"""Measure speed and peak memory, and write what is said of them.
+
+::
+
+    python -m speed                        everything, into results/benchmarks
+    python -m speed --sizes quick          a sample in under a minute, into outputs/speed
+    python -m speed --section transport    a part
+    python -m speed --render               pages and figures from the files that are there
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.threads import limit_threads
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results" / "benchmarks"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, or render only, as the command line says."""
+    from speed.measure import Measurer
+    from speed.plan import SIZES
+    from speed.sections import SECTIONS
+    from speed.tables import write, write_machine
+
+    parser = argparse.ArgumentParser(
+        prog="python -m speed",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = [section.name for section in SECTIONS]
+    parser.add_argument("--sizes", choices=sorted(SIZES), default="full")
+    parser.add_argument("--section", nargs="+", default=names, choices=names)
+    parser.add_argument("--output", type=Path, help="directory of the files")
+    parser.add_argument("--render", action="store_true", help="measure nothing")
+    options = parser.parse_args(arguments)
+    default = RESULTS if options.sizes == "full" else ROOT / "outputs" / "speed"
+    directory: Path = options.output or default
+    failed = 0
+    if not options.render:
+        measurer = Measurer(SIZES[options.sizes].limits, print)
+        for section in SECTIONS:
+            if section.name in options.section:
+                print(f"== {section.title}", flush=True)
+                groups = section.groups(SIZES[options.sizes])
+                rows = [row for group in groups for row in measurer.measure(group)]
+                write(directory / f"{section.name}.csv", rows)
+                failed += sum(row["status"].startswith("failed") for row in rows)
+        write_machine(directory / "machine.json")
+    full = options.sizes == "full"
+    render(directory, "make bench" if full else f"python -m speed --sizes {options.sizes}")
+    print(f"{directory / 'README.md'}")
+    if failed:
+        raise SystemExit(f"{failed} cases failed; the tables hold their errors.")
+
+
+def render(directory: Path, command: str) -> None:
+    """Write figures, page and the marked parts of documents from the files of a run."""
+    import pandas as pd
+
+    from experiments.whole_files import write_text
+    from speed.claims import DOCUMENTS, filled
+    from speed.plots import draw
+    from speed.sections import SECTIONS
+    from speed.tables import page
+
+    for section in SECTIONS:
+        path = directory / f"{section.name}.csv"
+        if path.is_file():
+            draw(section, pd.read_csv(path), path.with_suffix(""))
+    write_text(directory / "README.md", page(directory, SECTIONS, command))
+    if directory.resolve() == RESULTS:
+        for name in DOCUMENTS:
+            link = "../" * name.count("/") + "results/benchmarks"
+            text = (ROOT / name).read_text(encoding="utf-8")
+            write_text(ROOT / name, filled(text, directory, link))
+
+
+if __name__ == "__main__":
+    limit_threads(kernels=False)  # Speed is that of a user's kernels.
+    main()

@@ -1,0 +1,103 @@
+"""Records of two runs compared, such as of two processors or of two choices of kernels.
+
+::
+
+    python -m studies.kernels results elsewhere/results
+    python -m studies.kernels results first second --write docs/protocol.md
+
+For each method: how many cells agree to the last digit, and how far the others are apart. A mean
+counts as beyond its interval if it differs by more than the wider half-width of the two. The first
+directory is compared with each further one. Nothing is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from experiments.reading.tables.markdown import escape
+from experiments.store.agreement import Agreement, agreement, common_differences
+from experiments.store.records import Record, RecordStore
+from studies.common import between, command, method_label, table, write_text
+
+BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
+_HEAD = [
+    "Method", "Cells", "Identical to the digit", "With another accuracy",
+    "Largest difference of a mean, points", "The same in half-widths", "Means beyond",
+]  # fmt: skip
+
+Records = Mapping[tuple[str, ...], Record]
+
+
+def records_by_cell(results: Path) -> Records:
+    """Read all records of a directory of results, by what must be equal to compare them."""
+    return {
+        (r.dataset, r.task, r.method, r.config_sha256, r.data_sha256): r
+        for r in RecordStore(results / "records").scan()
+    }
+
+
+def comparison(first: Records, second: Records) -> str:
+    """Write what differs between the environments of two runs, then the table."""
+    common = [key for key in first if key in second]
+    compared = [(key[2], agreement(first[key], second[key])) for key in common]
+    by_method: dict[str, list[Agreement]] = {}
+    for method, one in compared:
+        if one is not None:
+            by_method.setdefault(method, []).append(one)
+    unmatched = len(first) + len(second) - 2 * len(common)
+    incomparable = sum(one is None for _, one in compared)
+    lines = [escape(line) for line in common_differences((first[k], second[k]) for k in common)]
+    text = "Environments, as far as they differ (first / second): "
+    text += "; ".join(lines) + "." if lines else "they do not."
+    if unmatched or incomparable:
+        text += (
+            f" Not compared: {unmatched} cells of only one of the runs (or of another config or "
+            f"other data), {incomparable} with other repetitions done."
+        )
+    rows = [row(method_label(method), by_method[method]) for method in sorted(by_method)]
+    if rows:
+        rows.append(row("all", [one for found in by_method.values() for one in found]))
+    return text + "\n\n" + table([_HEAD, [":--", *["--:"] * (len(_HEAD) - 1)], *rows])
+
+
+def row(name: str, found: Sequence[Agreement]) -> list[str]:
+    """Write the line of a method."""
+    same = sum(one.identical for one in found)
+    ratio = max(one.in_half_widths for one in found)
+    return [
+        escape(name),
+        str(len(found)),
+        str(same),
+        str(len(found) - same),
+        f"{max(abs(one.points) for one in found):.2f}",
+        "no width" if ratio == float("inf") else f"{ratio:.2f}",
+        str(sum(one.beyond for one in found)),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the comparisons, or write them into a document."""
+    parser = command("kernels", "Compare the records of runs.")
+    parser.add_argument("first", type=Path, help="directory of results")
+    parser.add_argument("others", type=Path, nargs="+", help="those to compare it with")
+    parser.add_argument("--write", type=Path, metavar="DOCUMENT", help="put it between its marks")
+    options = parser.parse_args(arguments)
+    runs = {path: records_by_cell(path) for path in (options.first, *options.others)}
+    empty = [str(path) for path, found in runs.items() if not found]
+    if empty:
+        parser.error(f"no records in {', '.join(empty)}; expected directories like results/")
+    first = runs[options.first]
+    apart = [str(path) for path in options.others if not first.keys() & runs[path].keys()]
+    if apart:
+        parser.error(f"no cell of {options.first} is in {', '.join(apart)}, of the same config")
+    text = "\n\n".join(comparison(first, runs[path]) for path in options.others)
+    if options.write is None:
+        print(text)
+    else:
+        document = options.write.read_text(encoding="utf-8")
+        write_text(options.write, between(document, BEGIN, END, text))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Large tables: Dask and Ray transport them block by block, in order, to the map of the whole."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(script, *arguments):
+    command = [sys.executable, ROOT / "examples" / script, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_dask_transports_a_stack_whose_files_end_anywhere(saved, tmp_path):
+    path, model, Xs = saved
+    chunks = ((7_000, 7_001, 5_999), 3)
+    da.to_npy_stack(tmp_path / "source", da.from_array(Xs, chunks=chunks))
+    done = run("dask_blocks.py", path, tmp_path / "source", tmp_path / "moved", "--rows", 4096)
+    assert done.returncode == 0, done.stderr
+    moved = da.from_npy_stack(str(tmp_path / "moved"))
+    assert moved.numblocks == (5, 1)
+    np.testing.assert_allclose(moved.compute(), model.transform(Xs), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_ray_transports_parquet_in_order_and_copies_other_columns(saved, tmp_path):
+    path, model, Xs = saved
+    table = pd.DataFrame(Xs, columns=["b", "a", "c"]).assign(row=np.arange(len(Xs)))
+    (tmp_path / "source").mkdir()
+    for number, begin in enumerate(range(0, len(Xs), 3_001)):
+        part = table.iloc[begin : begin + 3_001]
+        part = part if number % 3 else part[["row", "c", "a", "b"]]
+        part.to_parquet(tmp_path / "source" / f"{number:02}.parquet", index=False)
+    folders = tmp_path / "source", tmp_path / "moved"
+    options = ["--columns", "b", "a", "c", "--rows", 4096, "--processes", 1]
+    done = run("ray_blocks.py", path, *folders, *options)
+    assert done.returncode == 0, done.stderr
+    moved = pd.concat(pd.read_parquet(p) for p in sorted(folders[1].iterdir()))
+    assert list(moved["row"]) == list(range(len(Xs)))
+    found = moved[["b", "a", "c"]].to_numpy()
+    np.testing.assert_allclose(found, model.transform(Xs), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["dask_blocks.py", "ray_blocks.py"])
+def test_nothing_is_written_into_a_folder_that_exists(script, tmp_path):
+    more = ["--columns", "a"] if script == "ray_blocks.py" else []
+    done = run(script, tmp_path / "model.pickle", tmp_path, tmp_path, *more)
+    assert done.returncode != 0
+    assert "FileExistsError" in done.stderr

@@ -1,0 +1,36 @@
+"""Five overlapping subsamples under-cover; five independent samples do not."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from studies.coverage import coverage, report
+
+STATISTICS = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
+
+
+def test_coverage_of_independent_and_of_overlapping_samples():
+    # Means of 90 % subsamples of 200 standard normal values: the simplest case of the protocol.
+    rng = np.random.default_rng(0)
+    shared, independent = [], []
+    for _ in range(1500):
+        rows = rng.normal(size=200)
+        shared.append([rng.choice(rows, 180, replace=False).mean() for _ in range(5)])
+        independent.append(rng.normal(size=(5, 180)).mean(axis=1))
+    assert 0.93 < coverage(np.array(independent), 0.0) < 0.97
+    # Var of a subsample's mean around the sample's is 1/180 - 1/200 = 1/1800, that of the sample's
+    # 1/200, so that of the five's mean 1/200 + 1/9000: 46 times the square of the standard error.
+    expected = 2 * stats.t.cdf(stats.t.ppf(0.975, 4) / np.sqrt(46), 4) - 1
+    assert round(expected, 2) == 0.30
+    assert abs(coverage(np.array(shared), 0.0) - expected) < 0.04
+    used = np.sqrt(np.var(shared, axis=1, ddof=1).mean() / 5)
+    assert used / np.mean(shared, axis=1).std() == pytest.approx(0.15, abs=0.01)
+
+
+@pytest.mark.slow
+def test_the_documented_coverage_is_what_the_script_prints():
+    document = STATISTICS.read_text(encoding="utf-8")
+    for line in report([90.0], ["lattice", "random"], 300):
+        assert f"    {line}\n" in document

@@ -1,0 +1,136 @@
+"""Imports run one way, there are no circles, and nothing rests on studies, speed or examples."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("krda", "baselines", "experiments", "speed", "studies", "scripts", "examples")
+COMMANDS = {"experiments.run", "experiments.reproduce", "experiments.explain"}
+
+#: What the modules of a room may import besides their own. "experiments" means the modules directly
+#: in that folder, except for the commands.
+MAY_IMPORT = {
+    "krda": (),
+    "baselines": ("krda",),
+    "experiments": (),
+    "experiments.datasets": ("experiments", "baselines", "krda"),
+    "experiments.published": ("experiments",),
+    "experiments.store": ("experiments", "krda"),
+    "experiments.cells": ("experiments", "experiments.store", "experiments.datasets", "baselines",
+                          "krda"),
+    "experiments.running": ("experiments", "experiments.cells", "experiments.store"),
+    "experiments.analysis": ("experiments", "experiments.store", "experiments.published"),
+    "experiments.reading": ("experiments", "experiments.analysis", "experiments.store",
+                            "experiments.published"),
+    "commands": ("experiments", "experiments.running", "experiments.cells", "experiments.store",
+                 "experiments.datasets", "experiments.reading", "experiments.analysis",
+                 "experiments.published"),
+}  # fmt: skip
+
+#: Rooms that break their rule still, with the rooms that they import against it.
+MISSING = {
+    "experiments.store": ("experiments.analysis",),
+    "experiments.analysis": ("experiments.cells", "experiments.reading"),
+    "experiments.reading": ("experiments.cells", "experiments.datasets", "krda"),
+}
+
+
+def modules():
+    found = {}
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+@cache
+def imports(*, inside_functions):
+    """Modules of the repository that each one imports; imports for types alone are left out."""
+    known = modules()
+    found = {}
+    for name, path in known.items():
+        targets = set()
+        todo = list(ast.parse(path.read_text(encoding="utf-8")).body)
+        while todo:
+            node = todo.pop()
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                continue
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not inside_functions:
+                continue
+            todo += ast.iter_child_nodes(node)
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                whole = {f"{node.module}.{alias.name}" for alias in node.names}
+                targets |= {target if target in known else node.module for target in whole}
+        found[name] = {target for target in targets if target in known} - {name}
+    return found
+
+
+def room(module):
+    if module in COMMANDS:
+        return "commands"
+    first, *rest = module.split(".")
+    if first == "experiments" and rest and (ROOT / first / rest[0]).is_dir():
+        return f"{first}.{rest[0]}"
+    return first
+
+
+def violations(of):
+    """Rooms that the modules of a room import against the rule, with the modules that do."""
+    found = {}
+    for module, targets in imports(inside_functions=True).items():
+        for target in targets:
+            if room(module) == of and room(target) not in (of, *MAY_IMPORT[of]):
+                found.setdefault(room(target), set()).add(module)
+    return found
+
+
+@pytest.mark.parametrize("name", MAY_IMPORT)
+def test_a_room_imports_only_what_is_below_it(name, request):
+    if name in MISSING:
+        why = f"still imports {', '.join(MISSING[name])}"
+        request.applymarker(pytest.mark.xfail(strict=False, reason=why))
+    assert violations(name) == {}
+
+
+@pytest.mark.parametrize("top", ["speed", "studies", "scripts", "examples"])
+def test_nothing_imports_what_only_measures_or_shows(top):
+    found = {
+        module
+        for module, targets in imports(inside_functions=True).items()
+        if room(module) != top and any(room(target) == top for target in targets)
+    }
+    assert found == set()
+
+
+def test_only_the_one_switch_imports_the_fast_room():
+    fast = {
+        module
+        for module, targets in imports(inside_functions=True).items()
+        if not module.startswith("krda._fast")
+        and any(target.startswith("krda._fast") for target in targets)
+    }
+    assert len(fast) <= 1
+    assert all(module.startswith("krda.") for module in fast)
+
+
+def test_there_are_no_circles():
+    graph = imports(inside_functions=False)
+    done, path = set(), []
+
+    def visit(module):
+        assert module not in path, " -> ".join([*path[path.index(module) :], module])
+        if module in done:
+            return
+        path.append(module)
+        for target in sorted(graph[module]):
+            visit(target)
+        done.add(path.pop())
+
+    for module in graph:
+        visit(module)

@@ -40,13 +40,15 @@ def records_by_cell(results: Path) -> Records:
 def comparison(first: Records, second: Records) -> str:
     """Write what differs between the environments of two runs, then the table."""
     common = [key for key in first if key in second]
-    compared = [(key[2], agreement(first[key], second[key])) for key in common]
     by_method: dict[str, list[Agreement]] = {}
-    for method, one in compared:
-        if one is not None:
-            by_method.setdefault(method, []).append(one)
+    incomparable = 0
+    for key in common:
+        one = agreement(first[key], second[key])
+        if one is None:
+            incomparable += 1
+        else:
+            by_method.setdefault(key[2], []).append(one)
     unmatched = len(first) + len(second) - 2 * len(common)
-    incomparable = sum(one is None for _, one in compared)
     lines = [escape(line) for line in common_differences((first[k], second[k]) for k in common)]
     text = "Environments, as far as they differ (first / second): "
     text += "; ".join(lines) + "." if lines else "they do not."

@@ -112,24 +112,28 @@ def test_a_command_is_one_that_its_program_understands(command, monkeypatch, cap
     assert end.type is Parsed or not end.value.code, capsys.readouterr().err  # 0 after --help
 
 
-def given(folder):
+def given(folder, codes):
     """What the pages call the reader's own: tables, labels, a classifier, and two CSV files."""
     rng = np.random.default_rng(0)
     ys = np.arange(80) % 2
     Xs = rng.normal(size=(80, 2)) + 2 * ys[:, None]
+    Xt = 3 * Xs + 1
+    if codes:  # of the page that encodes them
+        Xs, Xt = rng.integers(5, size=(2, 80, 2)).astype(float)
     raw = pd.DataFrame({"x": Xs[:, 0], "plan": np.where(ys, "a", "b"), "label": ys})
     raw.to_csv(folder / "raw_source.csv", index=False)
     raw.drop(columns="label").to_csv(folder / "raw_target.csv", index=False)
-    return {"Xs": Xs, "ys": ys, "Xt": 3 * Xs + 1, "classifier": LogisticRegression()}
+    return {"Xs": Xs, "ys": ys, "Xt": Xt, "classifier": LogisticRegression()}
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of fits to rows as few as these
 @pytest.mark.parametrize("name", [n for n, text in PAGES.items() if python_blocks(text)])
 def test_the_python_of_a_page_runs(name, tmp_path, monkeypatch, capsys):
     if name == "adding.md":
         pytest.skip("tests/experiments/test_adding_page.py runs it")
     monkeypatch.chdir(tmp_path)
-    space = given(tmp_path)
+    space = given(tmp_path, codes=name == "scikit_learn.md")
     with config_context():  # pages may change the configuration of scikit-learn
         for block in python_blocks(PAGES[name]):
             exec(compile(block, name, "exec"), space)

@@ -13,10 +13,11 @@ def set_compiled(compiled: bool) -> None:
     NotRun
         They are asked for and numba is not installed.
     """
-    from krda import mixture, transport
+    from krda import _switch
 
-    if compiled and not mixture.COMPILED:
+    names = [name for name, fast in _switch.FAST.items() if fast.__module__ == "krda._fast.loops"]
+    if compiled and not names:
         raise NotRun("numba is not installed")
     if not compiled:
-        mixture.COMPILED = False
-        transport.BLOCK_ROWS = transport.block_rows(compiled=False)
+        for name in names:
+            del _switch.FAST[name]

@@ -24,17 +24,15 @@ def prepare_fit(n: int, d: int, max_steps: int) -> Prepared:
     )
 
     # What libraries load on first use is no case's time or memory.
-    few = [torch.randn(1, 8, 2) for _ in range(2)]
+    few = [torch.randn(8, 2) for _ in range(2)]
     fit_maximum_likelihood(RNADE(2), few, TrainingOptions(max_steps=2))
     rows = domains(n, d)
-    tables = [
-        torch.from_numpy(standardized(X)).to(torch.float32).unsqueeze(0) for X in (rows.Xs, rows.Xt)
-    ]
+    tables = [torch.from_numpy(standardized(X)).to(torch.float32) for X in (rows.Xs, rows.Xt)]
     options = TrainingOptions(max_steps=max_steps)
 
     def fit() -> TrainingHistory:
         model = RNADE(d, sigma_floor=0.01)
-        (history,) = fit_maximum_likelihood(model, tables, options)
+        history = fit_maximum_likelihood(model, tables, options)
         raise_if_diverged(history)
         return history
 

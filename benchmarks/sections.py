@@ -53,7 +53,7 @@ SECTIONS = (
             "the KR transport on one thread. `residual`: largest difference between the quantile "
             "asked for and the one that the result has, over the first rows.",
             "**Comparable**: bisection solves the same equations on the same densities; the loops "
-            "of `krda.kernels` do all but the search there, too. *Not compiled* is what runs where "
+            "of `krda._fast` do all but the search there, too. *Not compiled* is what runs where "
             "numba is not installed. "
             "*zuko, mixture of normal CDFs* is the nearest peer: an autoregressive map whose "
             "conditionals are equally weighted mixtures of as many normal distribution functions, "

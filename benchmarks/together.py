@@ -53,50 +53,25 @@ def prepare(count: int, together: bool, max_steps: int, n_tasks: int = 1) -> Pre
 
 
 def prepare_plain(max_steps: int) -> Prepared:
-    """Prepare the training of one repetition's network as one would write it first."""
+    """Prepare the training of one repetition's network by the plain code."""
     import torch
 
     from experiments.cells.protocol import Protocol, draw_repetition
     from experiments.datasets.moons import Moons
+    from krda import _switch
     from krda.rnade import RNADE
-    from krda.training import Batches, TrainingOptions, hold_out
+    from krda.training import TrainingOptions, fit_maximum_likelihood
 
-    options, n_domains = TrainingOptions(max_steps=max_steps), 2
     data = draw_repetition(Moons().task(TASKS[0]), 0, Protocol())
     tables = [
         torch.from_numpy((X - X.mean(axis=0)) / X.std(axis=0)).float() for X in (data.Xs, data.Xt)
     ]
 
     def train() -> int:
-        model = RNADE(2, n_domains, sigma_floor=0.01)
-        generator = torch.Generator().manual_seed(0)
-        rows = [hold_out(len(x), options.validation_fraction, generator) for x in tables]
-        optimizer = torch.optim.Adam(model.parameters(), options.learning_rate)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max_steps)
-        batches = [
-            Batches(train_rows.unsqueeze(0), options.batch_size, [generator])
-            for train_rows, _ in rows
-        ]
-        best, best_step = float("inf"), 0
-        for step in range(1, max_steps + 1):
-            loss = torch.zeros(())
-            for domain, x in enumerate(tables):
-                loss = loss - model.log_prob(x[batches[domain].next()], domain).mean()
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            schedule.step()
-            if step % options.evaluation_interval == 0:
-                with torch.no_grad():
-                    held_out = -sum(
-                        float(model.log_prob(x[out].unsqueeze(0), domain).mean())
-                        for domain, (x, (_, out)) in enumerate(zip(tables, rows, strict=True))
-                    )
-                if held_out < best:
-                    best, best_step = held_out, step
-            if step - best_step >= options.patience:
-                break
-        return step
+        options = TrainingOptions(max_steps=max_steps)
+        with _switch.plain_only():
+            history = fit_maximum_likelihood(RNADE(2, sigma_floor=0.01), tables, options)
+        return int(history.steps[-1])
 
     return Prepared(train, lambda steps: {"repetitions_fitted": 1, "steps": steps})
 

@@ -41,7 +41,7 @@ def fitted(path: Path, d: int, rows: int, steps: int) -> dict[str, Any]:
         drawn = domains(rows, d)
         scales = [(X.mean(axis=0), X.std(axis=0)) for X in (drawn.Xs, drawn.Xt)]
         tables = [
-            torch.from_numpy(np.float32((X - m) / s)).unsqueeze(0)
+            torch.from_numpy(np.float32((X - m) / s))
             for X, (m, s) in zip((drawn.Xs, drawn.Xt), scales, strict=True)
         ]
         model = RNADE(d, n_components=COMPONENTS, hidden_size=HIDDEN, sigma_floor=0.01)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from krda.estimator import Domain
+from krda.fitting import Domain
 from krda.notices import printable
 
 # None of the bounds below was chosen by accuracies on a target.

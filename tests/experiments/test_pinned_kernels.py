@@ -106,7 +106,7 @@ def test_these_tests_run_with_the_pinned_kernels():
 def test_importing_the_library_sets_nothing():
     code = (  # sklearn sets a variable of its own
         "import os, numba, sklearn, torch; before = dict(os.environ)\n"
-        "import krda, krda.estimator, krda.kernels\n"
+        "import krda, krda.estimator, krda._fast.kernels\n"
         "assert dict(os.environ) == before, set(os.environ) ^ set(before)"
     )
     run(code)

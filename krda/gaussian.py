@@ -28,6 +28,14 @@ class LinearGaussianDensity:
     ------
     ValueError
         A covariance that is not a symmetric positive definite d x d matrix.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from krda import LinearGaussianDensity
+    >>> density = LinearGaussianDensity(torch.zeros(2), torch.eye(2))
+    >>> density.rosenblatt(torch.zeros(1, 2))
+    tensor([[0.5000, 0.5000]], dtype=torch.float64)
     """
 
     def __init__(self, mean: Tensor, covariance: Tensor) -> None:

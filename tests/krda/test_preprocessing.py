@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from krda.atoms import Atoms, find_atoms
-from krda.preprocessing import column_maps, random_places
+from krda.preprocessing import Atoms, column_maps, find_atoms, random_places
 
 COLUMNS = {
     "flag": lambda rng: rng.integers(0, 2, 400) * 1.0,
@@ -156,7 +155,7 @@ def test_log_volume_is_the_slope_of_the_map_where_there_is_one():
     slope = (columns.forward(x + 1e-6, 0) - columns.forward(x - 1e-6, 0)) / 2e-6
     np.testing.assert_allclose(columns.log_volume(x), np.log(slope[:, 0]), rtol=1e-6)
     # The cell of an atom has the length exp(log_volume) of the mapped column at constant density.
-    cell = columns.atoms[0].width / columns.standardization.scale[0]
+    cell = columns.atoms[0].width / columns.scale[0]
     np.testing.assert_allclose(columns.log_volume(np.zeros((1, 1))), np.log(cell))
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from krda.adaptation import AlignedClassifier, AlignedSource, Domains, FloatArray
 from krda.fitting import Domain, fit_maps
 from krda.mixture import QuantileMethod
-from krda.preprocessing import ColumnMap, ColumnOrder, Scaling
-from krda.rnade import RNADEDensity
-from krda.training import TrainingHistory
+from krda.preprocessing import ColumnOrder, Scaling
 from krda.transformer import KnotheRosenblatt
+
+
+def _of_map(name: str) -> property:
+    """Make a fitted attribute of the map one of the model's own."""
+    return property(lambda self: getattr(self.map_, name))
 
 
 class KRDA(AlignedClassifier):
@@ -66,8 +68,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from krda import KRDA
+    >>>     >>> from krda import KRDA
     >>> rng = np.random.default_rng(0)
     >>> Xs = rng.normal(size=(200, 2))
     >>> ys = (Xs[:, 0] > 0).astype(int)
@@ -80,16 +81,15 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
     trains_together = True
 
     map_: KnotheRosenblatt
-    # Those of the map:
-    column_maps_: dict[Domain, ColumnMap]
-    column_order_: NDArray[np.intp]
-    constant_columns_: NDArray[np.intp]
-    densities_: dict[Domain, RNADEDensity]
-    held_out_nll_: dict[Domain, float]
-    history_: TrainingHistory
-    means_: dict[Domain, FloatArray]
-    ranges_: dict[Domain, FloatArray]
-    seed_: int
+    column_maps_ = _of_map("column_maps_")
+    column_order_ = _of_map("column_order_")
+    constant_columns_ = _of_map("constant_columns_")
+    densities_ = _of_map("densities_")
+    held_out_nll_ = _of_map("held_out_nll_")
+    history_ = _of_map("history_")
+    means_ = _of_map("means_")
+    ranges_ = _of_map("ranges_")
+    seed_ = _of_map("seed_")
 
     def __init__(
         self,
@@ -127,13 +127,6 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         self.quantile_method = quantile_method
         self.device = device
         self.random_state = random_state
-
-    def __getattr__(self, name: str) -> Any:
-        """Give the fitted attributes of the map as the model's own."""
-        fitted = vars(self).get("map_")
-        if fitted is not None and name in KRDA.__annotations__:
-            return getattr(fitted, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def target_mean_(self) -> FloatArray:

@@ -131,7 +131,9 @@ def quantile(
     if search is None:
         raise ValueError(f"method must be 'newton' or 'bisection', got {method!r}.")
     rows, n = u.reshape(-1), means.shape[-1]
-    mixtures = [p.expand(*u.shape, n).reshape(len(rows), n) for p in (weights, means, stds)]
+    mixtures = [
+        p.expand(*u.shape, n).reshape(len(rows), n).contiguous() for p in (weights, means, stds)
+    ]
     _check(rows, *mixtures)
     return search(rows, *mixtures).reshape(u.shape)
 
@@ -194,6 +196,7 @@ def _newton(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     mean = (weights * means).sum(1, keepdim=True)
     variance = (weights * (stds**2 + (means - mean) ** 2)).sum(1, keepdim=True)
     z = torch.clamp((mean + variance.sqrt() * score)[:, 0], low, high)
+    z = torch.where(z.isnan(), 0.5 * low + 0.5 * high, z)  # a variance beyond double precision
     last = before_last = high - low
     eps = torch.finfo(u.dtype).eps
     result, rows = torch.empty_like(u), torch.arange(len(u), device=u.device)

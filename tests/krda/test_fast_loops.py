@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from rnade_models import make_rnade
 from scipy import special
 
 from krda import _switch, mixture
+from krda.rnade import RNADEDensity
+from krda.training import fit_all
 from krda.transport import knothe_rosenblatt
 
 functions = pytest.importorskip("krda._fast.functions")
@@ -60,6 +63,20 @@ def test_exp_of_far_less_than_nothing_is_next_to_nothing_and_nan_stays_nan():
     assert (result[:2] > 0).all()
     assert (result[:2] < 1e-303).all()
     assert np.isnan(result[2])
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [mixture.quantile, RNADEDensity.rosenblatt, RNADEDensity.inverse_rosenblatt, fit_all],
+    ids=lambda plain: plain.__qualname__,
+)
+def test_a_fast_function_has_the_signature_of_the_plain_one(plain):
+    fast = _switch.FAST[f"{plain.__module__}.{plain.__qualname__}"]
+    expected, found = (list(signature(f).parameters.values()) for f in (plain, fast))
+    assert [(p.name, p.kind, p.default) for p in found[1:]] == [
+        (p.name, p.kind, p.default) for p in expected[1:]
+    ]
+    assert len(found) == len(expected)
 
 
 def random_heads(n, n_components, seed):
@@ -137,6 +154,7 @@ def target_density(target, x):
 def test_krda_works_where_numba_is_not_installed_or_not_to_compile(without):
     code = """
 import sys
+from inspect import signature
 from pathlib import Path
 if sys.argv[1] == "not installed":
     sys.modules["numba"] = None

@@ -17,14 +17,7 @@ from krda._fast.objective import Parameters, Rows, gradient, nll, pack
 from krda._switch import accelerates
 from krda.denormals import denormals_as_zero
 from krda.rnade import RNADE
-from krda.training import (
-    Progress,
-    TrainingHistory,
-    TrainingOptions,
-    batches,
-    hold_out,
-    n_batches,
-)
+from krda.training import Progress, TrainingHistory, TrainingOptions, batches, hold_out, n_batches
 
 # Numbers in the hidden states of one batch up to which models are trained side by side: about what
 # the second-level cache holds. Larger models keep a processor busy alone.

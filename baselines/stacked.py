@@ -83,7 +83,7 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator, device: tor
     with torch.device("meta"):
         empty = make()
     module = empty.to(torch.float32).to_empty(device="cpu")
-    for before, layer in itertools.pairwise([None, *module.modules()]):
+    for before, layer in itertools.pairwise([module, *module.modules()]):
         if isinstance(layer, nn.Linear):
             drawn, bound = [layer.weight, layer.bias], 1.0 / math.sqrt(layer.in_features)
         elif isinstance(layer, WeightNormLinear):

@@ -18,6 +18,7 @@ from experiments.running import engine as engines
 from experiments.running.engine import CellError, Engine, LostWorkerError, run_all, work
 from experiments.running.progress import Estimates
 from experiments.store.records import RecordStore
+from krda import KRDA
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parents[1]
@@ -192,6 +193,17 @@ def test_a_cell_that_another_run_has_locked_is_put_off_and_its_result_taken(stor
                 lock.lock.release()
     assert order == [ours, theirs]
     assert cell_state(theirs, store).record == record, "times included: it was not run again"
+
+
+def test_a_run_says_why_repetitions_were_not_trained_as_one_program(store, monkeypatch):
+    def broken(cls, methods, domains):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(broken))
+    (ended,) = finish(InProcess(store), [make_cell(method="krda")])
+    assert ended.errors == []
+    (why,) = ended.apart
+    assert why.startswith("ZeroDivisionError: a bug")
 
 
 SCRIPT = """

@@ -270,6 +270,6 @@ def test_the_time_left_follows_from_the_seconds_of_earlier_records(tmp_path, sto
     assert estimates.left(cells, 1) == 120.0, "of an unknown cell, the average"
     assert estimates.left(cells, 4) == 60.0, "no cell halves"
     assert Estimates([]).left(cells, 1) is None
-    slow = replace(record, outcomes=tuple(replace(o, fit_seconds=60.0) for o in record.outcomes))
-    estimates.observe(cells[1], slow)
+    slow = tuple(replace(o, fit_seconds=60.0) for o in outcomes)
+    estimates.observe(cells[1], replace(record, outcomes=slow))
     assert estimates.left(cells[:1], 1) == 2 * 20.0

@@ -18,7 +18,6 @@ the methods' own, is an upper bound that does not depend on them.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import subprocess
 import sys
@@ -31,10 +30,9 @@ from experiments.threads import limit_threads
 limit_threads()
 
 from experiments.cells.configuration import cells_of  # noqa: E402
+from experiments.cells.state import cell_state  # noqa: E402
 from experiments.directories import DEFAULT_RESULTS  # noqa: E402
-from experiments.running.estimates import Estimates  # noqa: E402
-from experiments.running.runner import Run  # noqa: E402
-from experiments.store.memo import DIRECTORY_VARIABLE  # noqa: E402
+from experiments.running.engine import Engine, run_all  # noqa: E402
 from experiments.store.records import RecordStore  # noqa: E402
 
 
@@ -51,16 +49,15 @@ def measure_overhead(n_cells: int, n_workers: int) -> None:
         store = RecordStore(Path(directory) / "records")
         begin, used = time.perf_counter(), processor_seconds()
         cells = cells_of("moons", angles, ["source_only"], ["protocol=smoke"])
-        run = Run(cells, store, Estimates([store]), n_workers=n_workers)
         planned = time.perf_counter() - begin
         first = None
-        for event in run.go():
-            if first is None and event.kind == "started":
+        for ended in run_all(Engine(store, n_workers=n_workers), cells):
+            if first is None and ended is not None:
                 first = time.perf_counter() - begin
         wall = time.perf_counter() - begin
         busy = processor_seconds() - used
         assert first is not None
-        assert run.n_done == n_cells, run.failures
+        assert len(store.scan()) == n_cells
         outcomes = [outcome for record in store.scan() for outcome in record.outcomes]
         own = sum((o.fit_seconds or 0.0) + (o.predict_seconds or 0.0) for o in outcomes)
         start = first - planned
@@ -75,23 +72,19 @@ def measure_overhead(n_cells: int, n_workers: int) -> None:
             f"methods' own: {1000 * busy / n_cells:.1f} ms a cell"
         )
         begin = time.perf_counter()
-        again = Run(cells, store, Estimates([store]), n_workers=n_workers)
-        assert again.n_to_run == 0
+        assert all(cell_state(cell, store).state == "done" for cell in cells)
         print(f"  a second run finds all done after {time.perf_counter() - begin:.1f} s")
 
 
 def measure_status(results: Path) -> None:
-    """Ask for the status of a directory of results, first without and then with a memory."""
+    """Ask for the status of a directory of results."""
     command = [sys.executable, "-m", "experiments.reproduce", "--status", "--results", str(results)]
-    with tempfile.TemporaryDirectory() as directory:
-        environment = {**os.environ, DIRECTORY_VARIABLE: directory}
-        for name in ("for the first time", "again", "again"):
-            begin, used = time.perf_counter(), processor_seconds()
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            seconds = time.perf_counter() - begin
-            busy = processor_seconds() - used
-            assert done.returncode == 0, done.stderr
-            print(f"--status, {name}: {seconds:.2f} s ({busy:.2f} s of processor time)")
+    begin, used = time.perf_counter(), processor_seconds()
+    done = subprocess.run(command, capture_output=True, text=True)
+    seconds = time.perf_counter() - begin
+    busy = processor_seconds() - used
+    assert done.returncode == 0, done.stderr
+    print(f"--status: {seconds:.2f} s ({busy:.2f} s of processor time)")
     print("  " + "\n  ".join(done.stdout.splitlines()[:4]))
 
 

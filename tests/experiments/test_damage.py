@@ -175,7 +175,6 @@ def test_what_is_no_record_is_named_and_never_read(plan, tmp_path):
     (path.parent / ".hidden").write_text("x")
     scan = store.scan()
     assert (len(scan), scan.damaged) == (1, ())
-    assert scan.foreign == tuple(sorted([copy, tmp_path / "notes.txt"]))
 
 
 def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, tmp_path):

@@ -1,7 +1,5 @@
 import asyncio
 import json
-import os
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -9,17 +7,11 @@ import pytest
 import threadpoolctl
 from cell_factory import make_cell, without_times
 
-from experiments.cells import cell as cells
-from experiments.cells.cell import (
-    Cell,
-    cell_state,
-    kept_outcomes,
-    lost_outcome,
-    record_of,
-    run_cell,
-)
+from experiments.cells import repetitions
+from experiments.cells.cell import Cell
 from experiments.cells.protocol import Measurement
-from experiments.datasets.amazon import DEFAULT_PATH
+from experiments.cells.repetitions import kept_outcomes, lost_outcome, record_of, run_cell
+from experiments.cells.state import cell_state, state_of
 from experiments.store.provenance import environment
 from experiments.store.records import RecordStore, dumps
 from krda.training import DivergenceError
@@ -77,7 +69,7 @@ def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
     error = record.outcomes[0].error
     assert "InvalidParameterError" in error
     assert "[krda/adaptation.py:" in error
-    assert str(cells._ROOT) not in dumps(record)
+    assert str(repetitions._ROOT) not in dumps(record)
 
 
 class Unspeakable(Exception):
@@ -134,29 +126,6 @@ def test_finished_repetitions_of_a_failed_record_are_taken_over(monkeypatch):
     assert second.complete
     for r in (0, 2, 3):
         assert second.outcomes[r] == first.outcomes[r], "times included: it was not run again"
-
-
-def test_a_checkpoint_after_each_repetition_is_continued_and_not_taken_for_a_result(tmp_path):
-    store, cell = RecordStore(tmp_path), make_cell("protocol.n_repetitions=3")
-    seen = []
-
-    def stop_at_the_second(record):
-        seen.append(record)
-        store.write(record)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_cell(cell, checkpoint=stop_at_the_second)
-    assert [[o.status for o in record.outcomes] for record in seen] == [
-        ["done", "pending", "pending"], ["done", "done", "pending"]
-    ]  # fmt: skip
-    found = cell_state(cell, store)
-    assert (found.state, found.record.complete) == ("interrupted", False)
-    assert found.resumable == seen[1]
-    ended = run_cell(cell, found.resumable)
-    assert ended.outcomes[:2] == seen[1].outcomes[:2], "times included: they were not run again"
-    assert without_times(ended) == without_times(run_cell(cell))
 
 
 class Predicting:
@@ -226,43 +195,14 @@ def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):
     def no_data(cell):
         raise FileNotFoundError("no such file")
 
-    found = cell_state(lost, store, data_sha256=no_data)
+    found = state_of(lost, store.scan().records[0], no_data)
     assert found.state == "unavailable"
     assert "no such file" in found.reason
-
-
-def test_the_remembered_checksum_is_that_of_the_data_and_follows_named_files(tmp_path, monkeypatch):
-    monkeypatch.setenv("KRDA_MEMO_DIR", str(tmp_path / "memo"))
-    file = tmp_path / "encodings.npz"
-    shutil.copy(DEFAULT_PATH, file)
-
-    def remembered():
-        cells._remembered_data_sha256.cache_clear()
-        cells._data_sha256.cache_clear()
-        cells._task.cache_clear()
-        cell = make_cell(f"dataset.data.path={file}", dataset="amazon")
-        return cell.remembered_data_sha256()
-
-    first = remembered()
-    assert first == make_cell(dataset="amazon").data_sha256()
-    monkeypatch.setattr(cells, "_data_sha256", Unwanted())
-    assert remembered() == first, "without loading anything"
-    os.utime(file, (1, 1))
-    with pytest.raises(AssertionError, match="loaded"):
-        remembered()
 
 
 def lost_record(cell, status, error):
     outcomes = {r: lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)}
     return record_of(cell, cell.data_sha256(), outcomes)
-
-
-class Unwanted:
-    def __call__(self, *arguments):
-        raise AssertionError("data were loaded")
-
-    def cache_clear(self):
-        pass
 
 
 def test_the_state_of_a_cell_follows_its_record(tmp_path, monkeypatch):

@@ -5,13 +5,14 @@ from cell_factory import SMOKE
 from hydra.utils import instantiate
 
 from baselines.reference import TargetOnly
+from experiments.cells.catalogue import about
 from experiments.cells.configuration import (
     cell_from_config,
     cells_of,
     compose_config,
     config_names,
 )
-from experiments.cells.plan import METHOD_LABELS, load_table
+from experiments.cells.plan import load_table
 from experiments.cells.protocol import Protocol
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
 from krda.adaptation import DomainAdaptationClassifier
@@ -27,7 +28,7 @@ def test_every_combination_of_configs_composes_to_a_cell(dataset, method, protoc
     config = compose_config((f"dataset={dataset}", f"method={method}", f"protocol={protocol}"))
     cell = cell_from_config(config)
     assert (cell.dataset, cell.method) == (dataset, method)
-    assert "quick" not in cell.config["method"]
+    assert not {"quick", "label", "meaning", "family"} & set(cell.config["method"])
     assert isinstance(instantiate(cell.config["protocol"]), Protocol)
 
 
@@ -56,8 +57,14 @@ ALLOWED_DEFAULTS = {
 }
 
 
-def test_every_method_has_a_label():
-    assert set(METHODS) == set(METHOD_LABELS)
+def test_every_method_has_a_label_of_its_own_and_a_family():
+    assert len({about(method).label for method in METHODS}) == len(METHODS)
+    families = {about(method).family for method in METHODS}
+    assert families == {"reference", "alignment", "transport", "reweighting", "deep"}
+
+
+def test_a_method_that_the_repository_does_not_have_is_called_by_its_name():
+    assert about("mine") == ("mine", "", "")
 
 
 @pytest.mark.parametrize("name", config_names("table"))

@@ -7,7 +7,7 @@ from hydra.utils import instantiate
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 from experiments.cells.objectives import ObjectiveError, check_objective, held_out_nll
-from experiments.cells.protocol import draw_repetition, method_seed
+from experiments.cells.protocol import draw_repetition
 from experiments.datasets.base import LockedLabels, unlock
 
 (KRDA,) = cells_of("moons", ("40",), ("krda",), ("protocol=smoke", "method.quick={max_steps: 40}"))
@@ -18,7 +18,7 @@ def test_it_is_what_training_minimised_on_the_protocols_rows():
     expected = []
     for repetition in range(2):
         data = draw_repetition(task, repetition, protocol)
-        method = KRDA.make_method(method_seed(task, "krda", repetition))
+        method = KRDA.make_method(KRDA.seed(repetition))
         method.fit(data.Xs, data.ys, data.Xt)
         expected.append(float(method.history_.held_out_nll.sum(1).min()))
     assert held_out_nll(KRDA) == tuple(expected)

@@ -12,10 +12,10 @@ from experiments.cells.protocol import (
     draw_repetition,
     measure,
     measure_together,
-    method_seed,
 )
 from experiments.datasets.base import LockedLabels, unlock
 from experiments.datasets.moons import Moons
+from experiments.seeds import method_seed
 
 TASK = Moons().task("40")
 
@@ -46,7 +46,7 @@ def test_a_bound_on_the_rows_cuts_every_part():
 
 
 def test_seeds_of_a_method_depend_on_its_name_and_the_repetition():
-    seeds = {method_seed(TASK, m, r) for m in ("krda", "ot") for r in (0, 1)}
+    seeds = {method_seed("moons", "40", m, r) for m in ("krda", "ot") for r in (0, 1)}
     assert len(seeds) == 4
 
 

@@ -36,13 +36,13 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.analysis.statistics import mean_and_interval
+from experiments.analysis.intervals import mean_and_interval
+from experiments.analysis.rounding import number
 from experiments.cells.cell import Cell, CellState, cell_state, describe_error, run_cell
 from experiments.cells.configuration import CONFIG_DIRECTORY, cell_from_config
 from experiments.cells.objectives import check_objective, held_out_nll
 from experiments.console import run_command
 from experiments.directories import check_results
-from experiments.reading.tables.wording import number
 from experiments.running.isolation import isolated
 from experiments.running.sweeps import (
     JobNote,

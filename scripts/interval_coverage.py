@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from experiments.analysis.statistics import (
+from experiments.analysis.intervals import (
     correction_of_shared_rows,
     correction_of_splits,
     mean_and_interval,
@@ -118,7 +118,7 @@ def coverage(groups: NDArray[np.float64], truth: float, correction: float = 0.0)
     groups : ndarray of shape (n_groups, n)
     truth : float
     correction : float, default=0.0
-        Of :meth:`experiments.analysis.statistics.Interval.widened`.
+        Of :meth:`experiments.analysis.intervals.Interval.widened`.
 
     Returns
     -------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.analysis.rounding import number
 from experiments.datasets.collisions import MASSES
 from experiments.datasets.hepmass_checks import (
     EDGES,
@@ -20,7 +21,6 @@ from experiments.datasets.hepmass_checks import (
     simulated_samples,
 )
 from experiments.reading.figures.style import new_figure, save_figure
-from experiments.reading.tables.wording import number
 from experiments.store.fingerprint import code_fingerprint
 
 #: What the committed numbers depend on.
@@ -40,20 +40,7 @@ _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00")
 
 
 def measure(events: int = MIXED_EVENTS, n_simulations: int = 8) -> dict[str, Any]:
-    """Measure everything the page says.
-
-    Parameters
-    ----------
-    events : int
-        Of the mixed sample.
-    n_simulations : int
-        Simulations, numbered from 0, of which accuracies are taken.
-
-    Returns
-    -------
-    numbers : dict
-        What the JSON file holds; numbers rounded so that processors agree on them.
-    """
+    """Measure everything the page says."""
     samples = simulated_samples(events)
     return {
         "code": code_fingerprint(MODULES),
@@ -70,19 +57,7 @@ def measure(events: int = MIXED_EVENTS, n_simulations: int = 8) -> dict[str, Any
 
 
 def deviations(numbers: dict[str, Any]) -> dict[str, float]:
-    """Mean absolute deviations of the simulated accuracies from the published ones, in points.
-
-    Parameters
-    ----------
-    numbers : dict
-        Of :func:`measure`.
-
-    Returns
-    -------
-    deviations : dict
-        Of the mean over simulations: ``all`` 25 cells, ``source``, ``target``. Of single
-        simulations, all cells: ``first`` (the benchmark's own), ``lowest``, ``highest``.
-    """
+    """Mean absolute deviations of the simulated accuracies from the published ones, in points."""
     accuracies = np.array(numbers["accuracies"])
     published = published_accuracies()
     misses = np.abs(accuracies.mean(axis=0) - published)
@@ -156,24 +131,7 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
 
 
 def fill_page(page: str, numbers: dict[str, Any]) -> str:
-    """Put the tables between their marks, ``<!-- NAME -->`` and ``<!-- /NAME -->``.
-
-    Parameters
-    ----------
-    page : str
-        Markdown.
-    numbers : dict
-        Of :func:`measure`.
-
-    Returns
-    -------
-    page : str
-
-    Raises
-    ------
-    ValueError
-        A mark that is not there exactly once.
-    """
+    """Put the tables between their marks, ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
     for name, text in tables(numbers).items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         page, n = pattern.subn(rf"\g<1>{text}\n\g<2>", page)
@@ -183,19 +141,7 @@ def fill_page(page: str, numbers: dict[str, Any]) -> str:
 
 
 def draw(numbers: dict[str, Any], path: Path) -> list[Path]:
-    """Draw m_wwbb, statistics and accuracies of simulated beside real HEPMASS.
-
-    Parameters
-    ----------
-    numbers : dict
-        Of :func:`measure`.
-    path : Path
-        Without suffix.
-
-    Returns
-    -------
-    paths : list of Path
-    """
+    """Draw m_wwbb, statistics and accuracies of simulated beside real HEPMASS."""
     published = published_statistics()
     simulated = {tuple(key): value for *key, value in numbers["statistics"]}
     with new_figure(11, 3.6) as figure:

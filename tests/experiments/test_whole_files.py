@@ -5,17 +5,18 @@ import resource
 import time
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
+import pandas as pd
 import pytest
-from report_pages import report_of
 
 from experiments import reproduce
 from experiments.cells.plan import load_table
-from experiments.reading.figures.files import save_numbers
+from experiments.reading import render
+from experiments.reading.figures.fits import save
 from experiments.reading.figures.style import new_figure, save_figure
-from experiments.reading.render import render_summary, render_table
-from experiments.reading.summary import summarise
-from experiments.store.records import RecordStore
+from experiments.reading.report import render_report
+from experiments.store.frame import to_frame
 from experiments.whole_files import text_written_whole, write_text
 
 
@@ -35,16 +36,21 @@ def tables():
     return (load_table("moons", ("protocol=smoke",)),)
 
 
+@cache
+def results():
+    return render.read_results(tables(), to_frame(Path("nothing")))
+
+
 def write_tables(directory):
-    render_table(tables()[0], RecordStore(directory / "records"), directory)
+    render.render_tables(results().tables, directory)
 
 
 def write_summary(directory):
-    render_summary(summarise(tables(), RecordStore(directory / "records")), directory)
+    render.render_summary(results(), [], directory)
 
 
 def write_report(directory):
-    report_of(tables(), directory)
+    render_report(results(), [], directory)
 
 
 def write_figure(directory):
@@ -54,7 +60,7 @@ def write_figure(directory):
 
 
 def write_numbers(directory):
-    save_numbers(directory / "numbers.csv", ["a"], [[k] for k in range(10_000)])
+    save(pd.DataFrame({"a": range(10_000)}), directory / "numbers.csv")
 
 
 def contents(directory):
@@ -83,30 +89,22 @@ def test_a_writer_that_is_cut_off_at_its_first_file_leaves_none(write, tmp_path)
 
 def test_two_writers_of_one_file_at_once_leave_the_whole_file_of_the_last_one(tmp_path):
     path = tmp_path / "numbers.csv"
-
-    def rows():
-        yield [1]
+    with text_written_whole(path) as file:
+        file.write("1\n")
         # The other begins later and ends first.
-        save_numbers(path, ["b"], [[k] for k in range(10_000)])
-        assert path.read_text().splitlines()[-1] == "9999"
-        yield [2]
-
-    save_numbers(path, ["a"], rows())
-    assert path.read_text() == "a\n1\n2\n"
+        write_text(path, "other\n" * 10_000)
+        assert path.read_text().count("other") == 10_000
+        file.write("2\n")
+    assert path.read_text() == "1\n2\n"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_error_amid_a_file_leaves_the_file_of_before(tmp_path):
     path = tmp_path / "numbers.csv"
-    save_numbers(path, ["a"], [[1]])
-
-    def rows():
-        yield [2]
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        save_numbers(path, ["a"], rows())
-    assert contents(tmp_path) == {path: b"a\n1\n"}
+    write_text(path, "1\n")
+    with pytest.raises(TypeError), text_written_whole(path) as file:
+        file.writelines(["2\n", 3])
+    assert contents(tmp_path) == {path: b"1\n"}
 
 
 def test_rendering_removes_what_killed_writers_left_and_nothing_that_may_be_at_work(tmp_path):

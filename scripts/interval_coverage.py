@@ -9,7 +9,7 @@ with the protocol's five 90 % subsamples and its t interval. Printed are the sta
 within and between draws; those of a machine on all source rows where only the training rows, or
 only the test rows, are drawn anew; the share of draws whose interval holds the mean over all draws,
 as it is and with both corrections of the form of Nadeau and Bengio
-(experiments/analysis/statistics.py); and the same share for intervals over five *independent*
+(experiments/analysis/intervals.py); and the same share for intervals over five *independent*
 draws, which is what Student's formula is for.
 All this for the positions of the tables' moons, which are the same in each draw, and for positions
 and labels at random (``dataset=moons_random``). Nothing is stored.

@@ -36,7 +36,8 @@ from experiments.cells.cell import Cell, run_repetitions
 from experiments.cells.configuration import cells_of
 from experiments.cells.plan import load_table
 from experiments.reading.draws import draws_page
-from experiments.reading.tables import to_csv
+from experiments.reading.tables import public
+from experiments.store.frame import write_csv
 from experiments.store.records import sha256_of
 from experiments.whole_files import write_text
 
@@ -123,10 +124,10 @@ def main(arguments: list[str] | None = None) -> None:
                     elif key in kept:
                         results[key] = kept[key]
                 print(f"{positions} positions, draw {draw}: done", flush=True)
-        write_text(path, to_csv(draws.table_of(results)))
+        write_csv(draws.table_of(results), path)
     found = draws.accuracies(draws.read_results(path))
     write_text(path.with_name("README.md"), draws_page(found))
-    write_text(path.with_name("summary.csv"), to_csv(draws.summary(found), significant=8))
+    write_csv(public(draws.summary(found), 8), path.with_name("summary.csv"))
 
 
 if __name__ == "__main__":

@@ -39,12 +39,12 @@ def runs_of(
     rows = []
     for (task, method), outcomes in values.items():
         for number, value in enumerate(outcomes):
-            status, _, error = ("done", "", None)
+            status, error = "done", ""
             if isinstance(value, str):
                 status, _, error = value.partition(": ")
             accuracy = np.nan if isinstance(value, str) else value
-            rows.append((dataset, task, method, number, accuracy, 0.1, 0.1, status, 100 + number,
-                         "1d", error, "c0"))  # fmt: skip
+            rows.append((dataset, task, method, "c0", number, accuracy, 0.1, 0.1, status,
+                         100 + number, "1d", error))  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from experiments.analysis.cells import KRDA
-from experiments.analysis.claims import COMPETITORS, side_of
 from experiments.analysis.rounding import DECIMALS, MISSING, number
+from experiments.analysis.sides import COMPETITORS, side_of
+from experiments.analysis.table import Table
 from experiments.published import STAND_INS
 from experiments.reading import wording
-from experiments.reading.tables import Table
 
 NAIVE = ("standardize", "quantiles")
 """Rows that map columns one by one, without any density."""

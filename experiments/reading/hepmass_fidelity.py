@@ -40,7 +40,20 @@ _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00")
 
 
 def measure(events: int = MIXED_EVENTS, n_simulations: int = 8) -> dict[str, Any]:
-    """Measure everything the page says."""
+    """Measure everything the page says.
+
+    Parameters
+    ----------
+    events : int
+        Of the mixed sample.
+    n_simulations : int
+        Simulations, numbered from 0, of which accuracies are taken.
+
+    Returns
+    -------
+    numbers : dict
+        What the JSON file holds; numbers rounded so that processors agree on them.
+    """
     samples = simulated_samples(events)
     return {
         "code": code_fingerprint(MODULES),
@@ -57,7 +70,19 @@ def measure(events: int = MIXED_EVENTS, n_simulations: int = 8) -> dict[str, Any
 
 
 def deviations(numbers: dict[str, Any]) -> dict[str, float]:
-    """Mean absolute deviations of the simulated accuracies from the published ones, in points."""
+    """Mean absolute deviations of the simulated accuracies from the published ones, in points.
+
+    Parameters
+    ----------
+    numbers : dict
+        Of :func:`measure`.
+
+    Returns
+    -------
+    deviations : dict
+        Of the mean over simulations: ``all`` 25 cells, ``source``, ``target``. Of single
+        simulations, all cells: ``first`` (the benchmark's own), ``lowest``, ``highest``.
+    """
     accuracies = np.array(numbers["accuracies"])
     published = published_accuracies()
     misses = np.abs(accuracies.mean(axis=0) - published)
@@ -131,7 +156,24 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
 
 
 def fill_page(page: str, numbers: dict[str, Any]) -> str:
-    """Put the tables between their marks, ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
+    """Put the tables between their marks, ``<!-- NAME -->`` and ``<!-- /NAME -->``.
+
+    Parameters
+    ----------
+    page : str
+        Markdown.
+    numbers : dict
+        Of :func:`measure`.
+
+    Returns
+    -------
+    page : str
+
+    Raises
+    ------
+    ValueError
+        A mark that is not there exactly once.
+    """
     for name, text in tables(numbers).items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         page, n = pattern.subn(rf"\g<1>{text}\n\g<2>", page)
@@ -141,7 +183,19 @@ def fill_page(page: str, numbers: dict[str, Any]) -> str:
 
 
 def draw(numbers: dict[str, Any], path: Path) -> list[Path]:
-    """Draw m_wwbb, statistics and accuracies of simulated beside real HEPMASS."""
+    """Draw m_wwbb, statistics and accuracies of simulated beside real HEPMASS.
+
+    Parameters
+    ----------
+    numbers : dict
+        Of :func:`measure`.
+    path : Path
+        Without suffix.
+
+    Returns
+    -------
+    paths : list of Path
+    """
     published = published_statistics()
     simulated = {tuple(key): value for *key, value in numbers["statistics"]}
     with new_figure(11, 3.6) as figure:

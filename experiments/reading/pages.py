@@ -12,11 +12,11 @@ from experiments.analysis.cells import KRDA, kept_label
 from experiments.analysis.claims import Claim, claims
 from experiments.analysis.comparisons import ALPHA, N_BOOTSTRAP, left_out, rank_correlation
 from experiments.analysis.rounding import MISSING, between, signed
+from experiments.analysis.table import Table
 from experiments.cells.plan import method_label
 from experiments.published import STAND_INS
 from experiments.reading.glossary import methods_glossary
 from experiments.reading.markdown import escape, grid, items, page
-from experiments.reading.tables import Table
 from experiments.store.provenance import kernels_line
 from experiments.store.records import Record, one_line
 

@@ -131,7 +131,7 @@ def contents(root: Path) -> dict[Path, str]:
     found = draws.accuracies(draws.read_results(results / "draws" / "moons.csv"))
     return {
         root / "README.md": f"{summary(tables)}\n\n{glossary_paragraph(tables)}",
-        root / "docs" / "performance.md": time_table(to_frame(results / "records")),
+        root / "docs" / "performance.md": time_table(to_frame(results)),
         root / "docs" / "statistics.md": survival(found),
     }
 

@@ -13,15 +13,17 @@ import pandas as pd
 
 from experiments.analysis import comparisons
 from experiments.analysis.cells import SHARE, cells_csv, summarise
-from experiments.analysis.claims import check_claims, timed_side
+from experiments.analysis.claims import check_claims
+from experiments.analysis.sides import timed_side
+from experiments.analysis.table import Table, make_table
 from experiments.analysis.times import seconds_of_fits
 from experiments.cells.cell import Cell
 from experiments.cells.curves import CurvePlan, curves_of
 from experiments.cells.plan import METHOD_LABELS, TablePlan, method_label
 from experiments.published import PARTS, has_published
 from experiments.reading import pages
-from experiments.reading.tables import Table, make_table, to_csv, to_latex, to_markdown
-from experiments.store.frame import to_frame
+from experiments.reading.tables import public, to_latex, to_markdown
+from experiments.store.frame import to_frame, write_csv
 from experiments.store.records import Record, RecordError, RecordStore
 from experiments.whole_files import write_text
 
@@ -75,12 +77,12 @@ def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
     """
     wanted = pd.DataFrame(
         [
-            (cell.dataset, cell.task, cell.method, cell.config_sha256, str(key))
+            (cell.dataset, cell.task, cell.method, cell.config_sha256[:12], str(key))
             for (key, _), cell in plan.cells.items()
         ],
-        columns=["dataset", "task", "method", "config_sha256", "key"],
+        columns=["dataset", "task", "method", "config", "key"],
     )
-    found = frame.merge(wanted, on=["dataset", "task", "method", "config_sha256"])
+    found = frame.merge(wanted, on=["dataset", "task", "method", "config"])
     return found.drop(columns="task").rename(columns={"key": "task"})
 
 
@@ -132,15 +134,14 @@ def read_results(plans: Sequence[TablePlan], frame: pd.DataFrame) -> Results:
 
 def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:
     """Write ``NAME``, ``NAME-main`` and ``NAME-appendix`` as Markdown, LaTeX and CSV."""
-    return [
-        write(directory / f"{table.name}.{suffix}", text)
-        for table in tables
-        for suffix, text in (
-            ("md", to_markdown(table)),
-            ("tex", to_latex(table)),
-            ("csv", to_csv(cells_csv(table.cells))),
-        )
-    ]
+    paths = []
+    for table in tables:
+        path = directory / table.name
+        paths.append(write(path.with_name(f"{table.name}.md"), to_markdown(table)))
+        paths.append(write(path.with_name(f"{table.name}.tex"), to_latex(table)))
+        cells = public(cells_csv(table.cells))
+        paths.append(write_csv(cells, path.with_name(f"{table.name}.csv")))
+    return paths
 
 
 def render_summary(results: Results, records: Sequence[Record], directory: Path) -> list[Path]:
@@ -149,14 +150,19 @@ def render_summary(results: Results, records: Sequence[Record], directory: Path)
     names = [table.name for table in results.tables]
     texts = {
         "comparison.md": pages.comparison_page(results.tables, *frames),
-        "comparison.csv": to_csv(results.comparison, significant=8),
-        "comparison-tests.csv": to_csv(results.tests, significant=8),
-        "comparison-pairs.csv": to_csv(results.pairs, significant=8),
-        "placebo.csv": to_csv(results.placebo),
         "claims.md": pages.claims_page(results.claims, results.notes),
         "provenance.md": pages.provenance_page(pages.origins(records), results.seconds, names),
     }
-    return [write(directory / name, text) for name, text in texts.items()]
+    files = {
+        "comparison.csv": public(results.comparison, 8),
+        "comparison-tests.csv": public(results.tests, 8),
+        "comparison-pairs.csv": public(results.pairs, 8),
+        "placebo.csv": public(results.placebo),
+    }
+    return [
+        *(write(directory / name, text) for name, text in texts.items()),
+        *(write_csv(frame, directory / name) for name, frame in files.items()),
+    ]
 
 
 def stored(cell: Cell, store: RecordStore) -> Record | None:
@@ -197,7 +203,7 @@ def render(
     from experiments.reading.report import render_report
 
     store = RecordStore(directory / "records")
-    results = read_results(plans, to_frame(store.root))
+    results = read_results(plans, to_frame(directory))
     paths = render_tables([*results.tables, *results.parts], directory / "tables")
     records = records_of(plans, store) if whole else []
     if whole:

@@ -19,6 +19,7 @@ from PIL import Image
 
 from experiments.analysis.claims import claims
 from experiments.analysis.rounding import signed
+from experiments.analysis.table import Table
 from experiments.cells.plan import TablePlan
 from experiments.published import STAND_INS
 from experiments.published.anomalies import anomalies
@@ -26,7 +27,7 @@ from experiments.reading import pages, wording
 from experiments.reading.figures import Figure, figures_beside, figures_of
 from experiments.reading.headline import headline_of
 from experiments.reading.render import Results
-from experiments.reading.tables import PLACEBO_HEAD, Table, placebo_rows
+from experiments.reading.tables import PLACEBO_HEAD, placebo_rows
 from experiments.store.records import Record
 from experiments.whole_files import write_text
 

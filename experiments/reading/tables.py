@@ -1,4 +1,4 @@
-"""Tables in all formats: Markdown, LaTeX with booktabs, CSV.
+"""Tables in all formats: Markdown, LaTeX with booktabs, and the frames of CSV files.
 
 :func:`sections` lays a table out once, as grids and lists of sentences; each format writes those.
 The wide table has methods in rows, three lines a method, and tasks in columns. The paper's own two
@@ -7,130 +7,29 @@ tables (``part``) have tasks in rows and methods in columns, as the paper prints
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import pandas as pd
 
-from experiments.analysis.cells import (
-    REPETITIONS,
-    SHARE,
-    means_of_table,
-    shown_anomalies,
-    table_cells,
-)
 from experiments.analysis.rounding import number
-from experiments.analysis.verdicts import Verdict, placebo, worth
-from experiments.cells.plan import TablePlan
-from experiments.published import STAND_INS
-from experiments.published.anomalies import Anomaly
+from experiments.analysis.table import Table
+from experiments.analysis.verdicts import Verdict
 from experiments.reading import markdown, wording
 
 MOST_COLUMNS = 12
 """Tasks that fit beside each other on a page."""
 
-TRIAL = "This is a trial run; its accuracies mean nothing."
 PLACEBO = "Placebo: every row judged by every published column"
 PLACEBO_HEAD = (
     "Published column", "cells", "reproduced by its own row", "by other rows, mean",
     "by another, at most", "which", "with undecided ones: by its own row", "by others, mean",
     "the column is",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: its plan, the repetitions of its cells, and the cells themselves.
-
-    ``part`` is 'main' or 'appendix' for one of the paper's two tables, None for the wide one.
-    ValueError if simulated data are under a title that does not say so.
-    """
-
-    plan: TablePlan
-    runs: pd.DataFrame
-    cells: pd.DataFrame
-    part: str | None = None
-    repetitions: int = REPETITIONS
-    oddities: Sequence[Anomaly] | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        dataset, title = self.plan.dataset, self.plan.title
-        if dataset in STAND_INS and "simulated" not in title.lower():
-            raise ValueError(
-                f"the title of a table of {dataset!r} must say 'simulated', got {title!r}: its "
-                f"rows are not those of {STAND_INS[dataset]}."
-            )
-
-    @property
-    def name(self) -> str:
-        """Of its files."""
-        return f"{self.plan.name}-{self.part}" if self.part else self.plan.name
-
-    @property
-    def title(self) -> str:
-        """For a heading."""
-        where = {"main": "main table", "appendix": "table in the appendix"}
-        of = f": methods of the paper's {where[self.part]}" if self.part else ""
-        return f"{self.plan.title}{of}"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must know of all of its numbers."""
-        return (TRIAL,) if self.plan.overrides else ()
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """By method, in the order of the rows."""
-        return dict(zip(self.cells.method, self.cells.label, strict=True))
-
-    @property
-    def published(self) -> bool:
-        """Whether any published value is shown."""
-        return bool(self.cells.published_mean.notna().any())
-
-    @cached_property
-    def means(self) -> dict[str, pd.DataFrame]:
-        """Means over tasks, by what they are called."""
-        return means_of_table(self.cells)
-
-    @cached_property
-    def anomalies(self) -> list[tuple[Anomaly, str]]:
-        """Those of the published values shown, with letters for suspect ones."""
-        return shown_anomalies(self.cells, self.oddities)
-
-    @cached_property
-    def placebo(self) -> pd.DataFrame:
-        """Rows judged by published columns."""
-        return placebo(self.cells)
-
-    @cached_property
-    def worth(self) -> pd.DataFrame:
-        """What 'reproduced' is worth, by published column."""
-        return worth(self.placebo)
-
-    def marks(self, ids: Iterable[str]) -> str:
-        """Letters of the anomalies that make a published value suspect."""
-        return ",".join(mark for odd, mark in self.anomalies if mark and odd.id in ids)
-
-
-def make_table(
-    plan: TablePlan,
-    runs: pd.DataFrame,
-    part: str | None = None,
-    *,
-    repetitions: int = REPETITIONS,
-    share: float = SHARE,
-) -> Table:
-    """A planned table of some repetitions."""
-    cells = table_cells(plan, runs, part, repetitions=repetitions, share=share)
-    return Table(plan, runs, cells, part, repetitions)
 
 
 class Entry(NamedTuple):
@@ -421,17 +320,17 @@ def _float(grid: Grid, caption: str) -> list[str]:
     ]  # fmt: skip
 
 
-def to_csv(frame: pd.DataFrame, significant: int | None = None) -> str:
-    """The one writer of CSV: full floats, or some significant digits; true and false; no index."""
+def public(frame: pd.DataFrame, significant: int | None = None) -> pd.DataFrame:
+    """A frame as it is written: true and false, no negative zero, perhaps fewer digits.
+
+    The last digits of a float may depend on the processor.
+    """
     out = frame.copy()
     for column in out:
         if out[column].dtype == bool:
             out[column] = out[column].map({True: "true", False: "false"})
         elif out[column].dtype == float and significant:
-            # The last digits of a float may depend on the processor.
             out[column] = [float(f"{value:.{significant}g}") + 0.0 for value in out[column]]
         elif out[column].dtype == float:
-            out[column] += 0.0  # no negative zero
-    buffer = io.StringIO()
-    out.to_csv(buffer, index=False, lineterminator="\n")
-    return buffer.getvalue()
+            out[column] += 0.0
+    return out

@@ -16,7 +16,7 @@ from experiments.published.anomalies import Anomaly
 from experiments.reading.glossary import glossary
 
 if TYPE_CHECKING:
-    from experiments.reading.tables import Table
+    from experiments.analysis.table import Table
 
 PAPER = "arXiv:2110.02716"
 NOT_IN_PAPER = "not in the paper"

@@ -1,30 +1,70 @@
-"""The stored records as one tidy table: a row for each repetition."""
+"""All results as one table: a row for each repetition of each record."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from experiments.store.records import RecordStore
+from experiments.store.records import Record, RecordStore
+from experiments.whole_files import write_text
 
-COLUMNS = (
-    "dataset", "task", "method", "repetition", "accuracy", "fit_seconds", "predict_seconds",
-    "status", "seed", "identity", "error", "config_sha256",
-)  # fmt: skip
-"""``config_sha256`` tells the cells of a learning curve from those of the tables."""
+COLUMNS = {
+    "dataset": "str",
+    "task": "str",
+    "method": "str",
+    "config": "str",
+    "repetition": "int64",
+    "accuracy": "float64",
+    "fit_seconds": "float64",
+    "predict_seconds": "float64",
+    "status": "str",
+    "seed": "int64",
+    "identity": "str",
+    "error": "str",
+}
+"""Columns of the frame and their types.
+
+``config``: the first 12 digits of the config's checksum, as in the file's name. It separates
+cells that share data set, task and method, such as the points of a learning curve.
+"""
 
 
-def to_frame(directory: Path) -> pd.DataFrame:
-    """Read all valid records below a directory; accuracies are in [0, 1], NaN if not done."""
+def to_frame(results: Path) -> pd.DataFrame:
+    """Read ``results/records``: one row a repetition; damaged files are left out."""
+    return frame_of(RecordStore(Path(results) / "records").scan())
+
+
+def frame_of(records: Iterable[Record]) -> pd.DataFrame:
+    """Put records into a frame of :data:`COLUMNS`; what is missing is NaN, or empty text."""
     rows = [
-        (
-            record.dataset, record.task, record.method, outcome.repetition, outcome.accuracy,
-            outcome.fit_seconds, outcome.predict_seconds, outcome.status, outcome.seed,
-            record.identity, outcome.error, record.config_sha256,
-        )
-        for record in RecordStore(directory).scan()
+        {
+            "dataset": record.dataset,
+            "task": record.task,
+            "method": record.method,
+            "config": record.config_sha256[:12],
+            "repetition": outcome.repetition,
+            "accuracy": outcome.accuracy,
+            "fit_seconds": outcome.fit_seconds,
+            "predict_seconds": outcome.predict_seconds,
+            "status": outcome.status,
+            "seed": outcome.seed,
+            "identity": record.identity,
+            "error": outcome.error or "",
+        }
+        for record in records
         for outcome in record.outcomes
-    ]  # fmt: skip
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.astype({"accuracy": float, "fit_seconds": float, "predict_seconds": float})
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a frame as CSV without its index, whole or not at all; floats with all their digits."""
+    write_text(path, frame.to_csv(index=False, lineterminator="\n"))
+    return path
+
+
+def write_all_csv(results: Path) -> Path:
+    """Write all results as ``results/all.csv``, without the errors' texts."""
+    return write_csv(to_frame(results).drop(columns="error"), Path(results) / "all.csv")

@@ -153,6 +153,6 @@ def test_the_public_columns_hold_the_accuracies_and_ids() -> None:
     values = {("10", "krda"): [1.0, 1 / 3, "failed: x", 0.5, 0.5]}
     oddity = [o for o, _ in shown_anomalies(table_cells(plan_of(), runs_of({})))][:1]
     own = {("10", "krda"): PublishedCell(75.0, 1.0, True, "both")}
-    row = cells_csv(table_cells(PLAN, runs_of(values), values=own, oddities=oddity)).iloc[4]
+    row = cells_csv(table_cells(PLAN, runs_of(values), values=own, oddities=oddity)).iloc[2]
     assert row.accuracies == "100.0;33.33333333;50.0;50.0"
     assert (row.published_mean, row.n_done, row.anomalies) == (75.0, 4, "")

@@ -10,15 +10,8 @@ import pandas as pd
 import pytest
 
 from experiments.analysis.cells import summarise, table_cells
-from experiments.analysis.claims import (
-    COMPETITORS,
-    JUDGES,
-    check_claims,
-    claims,
-    published_side,
-    side_of,
-    timed_side,
-)
+from experiments.analysis.claims import JUDGES, check_claims, claims
+from experiments.analysis.sides import COMPETITORS, published_side, side_of, timed_side
 from experiments.cells.curves import load_curve
 from experiments.cells.plan import method_label
 from experiments.published import DATASETS, METHODS, published

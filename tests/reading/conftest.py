@@ -40,4 +40,4 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     lines: list[str] = []
     assert render(plans, directory, compute=False, say=lines.append)
-    return Rendered(directory, plans, read_results(plans, to_frame(store.root)), lines)
+    return Rendered(directory, plans, read_results(plans, to_frame(store.root.parent)), lines)

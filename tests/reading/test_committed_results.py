@@ -17,7 +17,7 @@ from experiments.cells.curves import load_curve
 from experiments.cells.plan import load_table
 from experiments.reading import readme
 from experiments.reading.render import read_results, stored
-from experiments.reading.tables import to_csv
+from experiments.reading.tables import public
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 from tests.made_up import one_decimal
@@ -35,7 +35,7 @@ def read(text):
 
 def test_committed_numbers_are_those_of_the_committed_records():
     plans = [load_table(name) for name in TABLES]
-    results = read_results(plans, to_frame(STORE.root))
+    results = read_results(plans, to_frame(RESULTS))
     frames = {table.name: (cells_csv(table.cells), None) for table in results.tables}
     frames |= {table.name: (cells_csv(table.cells), None) for table in results.parts}
     frames |= {
@@ -44,7 +44,7 @@ def test_committed_numbers_are_those_of_the_committed_records():
     }  # fmt: skip
     for name, (frame, significant) in frames.items():
         committed = read(RESULTS / "tables" / f"{name}.csv")
-        rendered = read(io.StringIO(to_csv(frame, significant)))
+        rendered = read(io.StringIO(public(frame, significant).to_csv(index=False)))
         pd.testing.assert_frame_equal(rendered, committed, check_exact=True, check_dtype=False)
     text = (RESULTS / "tables" / "claims.md").read_text(encoding="utf-8")
     for row in results.claims.itertuples():

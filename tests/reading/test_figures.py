@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments.analysis.cells import summarise
+from experiments.analysis.table import Table, make_table
 from experiments.cells.curves import load_curve
 from experiments.cells.plan import method_label
 from experiments.reading.figures import Figure, fits, render_figures
@@ -24,7 +25,6 @@ from experiments.reading.figures.densities import draw_marginals, draw_quantiles
 from experiments.reading.figures.fits import MARGINALS, QUANTILES, Numbers, load, save
 from experiments.reading.figures.style import METHOD_STYLES, footnote, new_figure, save_figure
 from experiments.reading.figures.transport import draw_moons, draw_panels, spread
-from experiments.reading.tables import Table, make_table
 from tests.made_up import plan_of, random_values, runs_of
 
 PLAN = replace(

@@ -13,14 +13,13 @@ import pandas as pd
 import pytest
 
 from experiments.analysis.cells import cells_csv
+from experiments.analysis.table import Table, make_table
 from experiments.reading.markdown import between, escape
 from experiments.reading.tables import (
-    Table,
     latex_escape,
     main_grids,
-    make_table,
+    public,
     sections,
-    to_csv,
     to_latex,
     to_markdown,
 )
@@ -88,12 +87,14 @@ def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset: str) -> Non
 
 def test_the_csv_is_the_public_frame_and_reads_back() -> None:
     table = table_of()
-    again = pd.read_csv(io.StringIO(to_csv(cells_csv(table.cells))), dtype={"task": str})
+    again = pd.read_csv(
+        io.StringIO(public(cells_csv(table.cells)).to_csv(index=False)), dtype={"task": str}
+    )
     assert len(again) == len(table.cells)
     assert (again["mean"] - table.cells["mean"]).abs().max() < 1e-8
     assert set(again.in_paper) == {True, False}
-    significant = to_csv(pd.DataFrame({"a": [1 / 3, -0.0], "b": [True, False]}), significant=3)
-    assert significant == "a,b\n0.333,true\n0.0,false\n"
+    short = public(pd.DataFrame({"a": [1 / 3, -0.0], "b": [True, False]}), significant=3)
+    assert short.to_csv(index=False) == "a,b\n0.333,true\n0.0,false\n"
 
 
 def test_counts_of_verdicts_and_distances_are_those_of_the_cells() -> None:

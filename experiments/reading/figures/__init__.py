@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from experiments.analysis.table import Table
 from experiments.cells.curves import CurvePlan
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
 from experiments.reading.figures.comparisons import draw_differences, draw_ranks, draw_runtime
@@ -25,7 +26,6 @@ from experiments.reading.figures.densities import (
 from experiments.reading.figures.fits import Numbers
 from experiments.reading.figures.style import save_figure
 from experiments.reading.figures.transport import draw_components, draw_gaussians, draw_moons
-from experiments.reading.tables import Table
 
 if TYPE_CHECKING:
     from experiments.reading.render import Results

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.analysis.table import Table
 from experiments.cells.curves import CurvePlan
 from experiments.cells.plan import TablePlan, method_label
 from experiments.published import STAND_INS
@@ -22,7 +23,6 @@ from experiments.reading.figures.style import (
     new_figure,
     percent_limits,
 )
-from experiments.reading.tables import Table
 
 _REFERENCE = "source_only"
 

@@ -18,6 +18,7 @@ from experiments.analysis.comparisons import (
     rank_tests,
 )
 from experiments.analysis.rounding import signed
+from experiments.analysis.table import Table
 from experiments.cells.plan import method_label
 from experiments.reading.figures.accuracy import gap, gaps, notes, task_name
 from experiments.reading.figures.style import (
@@ -31,7 +32,6 @@ from experiments.reading.figures.style import (
     hatch,
     new_figure,
 )
-from experiments.reading.tables import Table
 
 # Orange to violet, told apart by the colour-blind.
 _MAP = "PuOr_r"

@@ -112,7 +112,10 @@ def main(arguments: list[str] | None = None) -> None:
     if not options.render:
         progress = Progress(options.progress)
         # What is not measured anew stays as it is, if it is there.
-        kept = draws.read_results(path).stack().to_dict() if path.exists() else {}
+        kept = {}
+        if path.exists():
+            for key, row in draws.read_results(path).iterrows():
+                kept |= {(*key, task): result for task, result in row.items()}
         results = {}
         for positions, dataset in draws.POSITIONS.items():
             for draw in range(options.draws):

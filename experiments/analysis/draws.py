@@ -74,8 +74,8 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
     groups = ["positions", "method", "task"]
 
     def by_task(frame: pd.DataFrame) -> pd.api.typing.SeriesGroupBy:
-        long = frame.stack(future_stack=True).rename_axis([*KEYS, "task"])
-        return long.groupby(groups, sort=False)
+        long = frame.reset_index().melt(KEYS, var_name="task", ignore_index=False)
+        return long.sort_index(kind="stable").groupby(groups, sort=False)["value"]
 
     minus = by_task(differences(found))
     out = by_task(found).apply(spread).unstack()

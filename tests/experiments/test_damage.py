@@ -142,7 +142,10 @@ def provenance(plan, store):
 def test_two_hundred_damages_are_noticed_and_none_is_rendered(plan, tmp_path):
     dice = random.Random(0)
     cells = list(plan.cells.values())
-    clean, nothing = RecordStore(tmp_path / "clean/records"), RecordStore(tmp_path / "nothing/records")
+    clean, nothing = (
+        RecordStore(tmp_path / "clean/records"),
+        RecordStore(tmp_path / "nothing/records"),
+    )
     for n, cell in enumerate(cells):
         clean.write(fabricated(cell, n))
     assert len(clean.scan()) == len(cells) == 27

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from experiments.cells.plan import TablePlan
-from experiments.reading.render import stored
+from experiments.reading.results import stored
 from experiments.store.agreement import agreement, common_differences
 from experiments.store.records import RecordStore
 

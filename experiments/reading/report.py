@@ -26,7 +26,7 @@ from experiments.published.anomalies import anomalies
 from experiments.reading import pages, wording
 from experiments.reading.figures import Figure, figures_beside, figures_of
 from experiments.reading.headline import headline_of
-from experiments.reading.render import Results
+from experiments.reading.results import Results
 from experiments.reading.tables import PLACEBO_HEAD, placebo_rows
 from experiments.store.records import Record
 from experiments.whole_files import write_text

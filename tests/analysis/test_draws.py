@@ -13,7 +13,7 @@ from experiments.analysis import draws
 from experiments.analysis.draws import accuracies, read_results, spread, summary, table_of
 from experiments.cells.plan import load_table
 from experiments.reading.draws import draws_page, survival
-from experiments.reading.render import stored
+from experiments.reading.results import stored
 from experiments.store.records import RecordStore
 from scripts.tabulate_draws import Progress, main
 from tests.made_up import one_decimal

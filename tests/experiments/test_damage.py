@@ -12,7 +12,8 @@ import pytest
 from experiments.cells.cell import cell_state
 from experiments.cells.plan import load_table
 from experiments.reading.pages import origins, provenance_page
-from experiments.reading.render import records_of, render_tables, stored, tables_of
+from experiments.reading.render import render_tables
+from experiments.reading.results import records_of, stored, tables_of
 from experiments.store.frame import to_frame
 from experiments.store.records import (
     SCHEMA,

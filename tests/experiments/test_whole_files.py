@@ -16,6 +16,7 @@ from experiments.reading import render
 from experiments.reading.figures.fits import save
 from experiments.reading.figures.style import new_figure, save_figure
 from experiments.reading.report import render_report
+from experiments.reading.results import read_results
 from experiments.store.frame import to_frame
 from experiments.whole_files import text_written_whole, write_text
 
@@ -38,7 +39,7 @@ def tables():
 
 @cache
 def results():
-    return render.read_results(tables(), to_frame(Path("nothing")))
+    return read_results(tables(), to_frame(Path("nothing")))
 
 
 def write_tables(directory):

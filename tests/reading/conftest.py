@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from experiments.cells.plan import TablePlan, load_table
-from experiments.reading.render import Results, read_results, render
+from experiments.reading.render import render
+from experiments.reading.results import Results, read_results
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 from tests.made_up import write_records

@@ -16,7 +16,7 @@ from experiments.cells.configuration import config_names
 from experiments.cells.curves import load_curve
 from experiments.cells.plan import load_table
 from experiments.reading import readme
-from experiments.reading.render import read_results, stored
+from experiments.reading.results import read_results, stored
 from experiments.reading.tables import public
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore

@@ -13,7 +13,8 @@ import pytest
 from experiments.analysis.claims import claims
 from experiments.reading.headline import headline_of
 from experiments.reading.pages import comparison_rows, judgements, origins
-from experiments.reading.render import read_results, records_of, render, select, stored
+from experiments.reading.render import render
+from experiments.reading.results import read_results, records_of, select, stored
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 

@@ -28,7 +28,7 @@ from experiments.reading.figures.style import save_figure
 from experiments.reading.figures.transport import draw_components, draw_gaussians, draw_moons
 
 if TYPE_CHECKING:
-    from experiments.reading.render import Results
+    from experiments.reading.results import Results
 
 
 class Figure(NamedTuple):

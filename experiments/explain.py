@@ -27,7 +27,7 @@ from experiments.threads import limit_threads, set_thread_variables
 
 set_thread_variables()
 
-from experiments.analysis.statistics import mean_and_interval
+from experiments.analysis.intervals import mean_and_interval
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config, config_names
 from experiments.cells.repetitions import run_cell

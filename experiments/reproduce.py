@@ -221,49 +221,20 @@ def render(
         from experiments.threads import limit_threads
 
         limit_threads()
-    from experiments.reading.figures import render_figures
-    from experiments.reading.render import (
-        ReadOnce,
-        compare_with_committed,
-        render_provenance,
-        render_summary,
-        render_table,
-    )
-    from experiments.reading.report import render_report
-    from experiments.reading.summary import summarise
+    from experiments.reading import render as reading
+    from experiments.reading.agreement import compare_with_committed
     from experiments.store.frame import write_all_csv
 
-    store = ReadOnce(store.root)
-    status = 0
-    written = [p for t in tables for p in render_table(t, store, options.results / "tables")]
-    if not options.table:
-        # Of all tables together: a part of them would leave out the others' cells.
-        summary = summarise(tables, store)
-        written.append(render_provenance(tables, store, options.results / "tables"))
-        written += render_summary(summary, options.results)
-    figures = render_figures(
-        store,
-        options.results / "figures",
-        compute=not options.render,
-        tables=tables,
-        tell=console.print,
-        n_workers=options.jobs,
-    )
-    written += figures.paths
-    for line in figures.failures:
-        # The ledger of the cells must still be printed.
-        console.print(f"A figure could not be made: {line}")
-        status = 1
-    if not options.table:
-        # Last, for it holds the figures.
-        written.append(render_report(tables, summary, store, options.results))
-    written.append(write_all_csv(options.results))
-    for path in written:
-        console.print(f"wrote {path}")
+    def say(line: str) -> None:
+        console.print(line, markup=False)
+
+    # Of all tables together: a part of them would leave out the others' cells.
+    whole = not options.table
+    good = reading.render(tables, options.results, compute=not options.render, whole=whole, say=say)
+    say(f"wrote {write_all_csv(options.results)}")
     if not options.render and options.protocol == "paper":
-        committed = RecordStore(COMMITTED_RESULTS / "records")
-        compare_with_committed(console, tables, store, committed)
-    return status
+        compare_with_committed(tables, store, RecordStore(COMMITTED_RESULTS / "records"), say)
+    return int(not good)
 
 
 def print_ledger(console: Console, failures: Sequence[Ended], options: argparse.Namespace) -> None:

@@ -122,7 +122,7 @@ def _tune(cell: Cell, runtime: DictConfig, note: JobNote) -> float:
 
 def describe(record: Record) -> str:
     """One line for a person: the mean, its interval and the single accuracies."""
-    from experiments.analysis.statistics import mean_and_interval
+    from experiments.analysis.intervals import mean_and_interval
 
     name = f"{record.dataset}/{record.task} {record.method}"
     done, n = [100 * accuracy for accuracy in record.accuracies], len(record.outcomes)

@@ -32,7 +32,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.analysis.statistics import mean_and_interval
+from experiments.analysis.intervals import mean_and_interval
+from experiments.analysis.rounding import MISSING, number, signed
 from experiments.cells.cell import Cell, run_cell
 from experiments.cells.configuration import cells_of, config_names
 from experiments.cells.plan import method_label
@@ -47,7 +48,6 @@ from experiments.datasets.amazon_encoder import (
 from experiments.datasets.amazon_raw import load_reviews, raw_files
 from experiments.datasets.raw import cache_directory
 from experiments.reading.markdown import between, table
-from experiments.reading.tables.wording import MISSING, number, signed
 from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text
 

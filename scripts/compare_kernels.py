@@ -26,8 +26,7 @@ from experiments.threads import set_thread_variables
 set_thread_variables()
 
 from experiments.cells.plan import method_label
-from experiments.reading.markdown import between, table
-from experiments.reading.tables.markdown import escape
+from experiments.reading.markdown import between, escape, table
 from experiments.store.agreement import Agreement, agreement, common_differences
 from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text

@@ -9,7 +9,7 @@ with the protocol's five 90 % subsamples and its t interval. Printed are the sta
 within and between draws; those of a machine on all source rows where only the training rows, or
 only the test rows, are drawn anew; the share of draws whose interval holds the mean over all draws,
 as it is and with both corrections of the form of Nadeau and Bengio
-(experiments/analysis/statistics.py); and the same share for intervals over five *independent*
+(experiments/analysis/intervals.py); and the same share for intervals over five *independent*
 draws, which is what Student's formula is for.
 All this for the positions of the tables' moons, which are the same in each draw, and for positions
 and labels at random (``dataset=moons_random``). Nothing is stored.
@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from experiments.analysis.statistics import (
+from experiments.analysis.intervals import (
     correction_of_shared_rows,
     correction_of_splits,
     mean_and_interval,
@@ -118,7 +118,7 @@ def coverage(groups: NDArray[np.float64], truth: float, correction: float = 0.0)
     groups : ndarray of shape (n_groups, n)
     truth : float
     correction : float, default=0.0
-        Of :meth:`experiments.analysis.statistics.Interval.widened`.
+        Of :meth:`experiments.analysis.intervals.Interval.widened`.
 
     Returns
     -------

@@ -31,10 +31,13 @@ from experiments.threads import limit_threads
 
 limit_threads()
 
-from experiments.analysis.draws import POSITIONS, Draws, page, summary_csv
+from experiments.analysis import draws
 from experiments.cells.cell import Cell, run_repetitions
 from experiments.cells.configuration import cells_of
 from experiments.cells.plan import load_table
+from experiments.reading.draws import draws_page
+from experiments.reading.tables import public
+from experiments.store.frame import write_csv
 from experiments.store.records import sha256_of
 from experiments.whole_files import write_text
 
@@ -109,9 +112,12 @@ def main(arguments: list[str] | None = None) -> None:
     if not options.render:
         progress = Progress(options.progress)
         # What is not measured anew stays as it is, if it is there.
-        kept = Draws.read(path).results if path.exists() else {}
+        kept = {}
+        if path.exists():
+            for key, row in draws.read_results(path).iterrows():
+                kept |= {(*key, task): result for task, result in row.items()}
         results = {}
-        for positions, dataset in POSITIONS.items():
+        for positions, dataset in draws.POSITIONS.items():
             for draw in range(options.draws):
                 overrides = (f"dataset.data.draw={draw}",)
                 for cell in cells_of(dataset, plan.tasks, plan.methods, overrides):
@@ -121,10 +127,10 @@ def main(arguments: list[str] | None = None) -> None:
                     elif key in kept:
                         results[key] = kept[key]
                 print(f"{positions} positions, draw {draw}: done", flush=True)
-        write_text(path, Draws(results).csv())
-    found = Draws.read(path)
-    for name, text in (("README.md", page(found)), ("summary.csv", summary_csv(found))):
-        write_text(path.with_name(name), text)
+        write_csv(draws.table_of(results), path)
+    found = draws.accuracies(draws.read_results(path))
+    write_text(path.with_name("README.md"), draws_page(found))
+    write_csv(public(draws.summary(found), 8), path.with_name("summary.csv"))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.analysis.rounding import number
 from experiments.datasets.collisions import MASSES
 from experiments.datasets.hepmass_checks import (
     EDGES,
@@ -20,7 +21,6 @@ from experiments.datasets.hepmass_checks import (
     simulated_samples,
 )
 from experiments.reading.figures.style import new_figure, save_figure
-from experiments.reading.tables.wording import number
 from experiments.store.fingerprint import code_fingerprint
 
 #: What the committed numbers depend on.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.analysis.statistics import mean_and_interval
+from experiments.analysis.intervals import mean_and_interval
 from experiments.store.provenance import kernels_line
 from experiments.store.records import Record
 

@@ -2,17 +2,10 @@
 
 import os
 import subprocess
-from dataclasses import replace
 
 import pytest
-from cell_factory import make_cell
-from figure_store import outcome
-from table_plans import plan_of
 
-from experiments.cells.cell import record_of
-from experiments.reading.render import provenance as origin_of
 from experiments.store import provenance
-from experiments.store.records import RecordStore
 
 
 def git(directory, *arguments):
@@ -68,23 +61,3 @@ def test_asking_for_the_revision_writes_nothing_into_the_repository(checkout):
     before = index.read_bytes()
     assert provenance._revision()["git_clean"] is True
     assert index.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("revision", "clean", "told"),
-    [
-        ("c0ffee", True, "revision c0ffee, as committed"),
-        ("c0ffee", False, "revision c0ffee, with uncommitted changes"),
-        ("c0ffee", None, "revision c0ffee, not known whether as committed"),
-        (None, None, "revision unknown, for git told none of a checkout"),
-    ],
-)
-def test_the_revision_is_told_as_it_was_found(tmp_path, revision, clean, told):
-    cell = make_cell()
-    plan = replace(plan_of("moons"), tasks=("10",), paper=("source_only",))
-    plan.__dict__["cells"] = {("10", "source_only"): cell}
-    record = record_of(cell, "0" * 64, {0: outcome(0, 0.5), 1: outcome(1, 0.5)})
-    where = record.environment | {"git_revision": revision, "git_clean": clean}
-    store = RecordStore(tmp_path)
-    store.write(replace(record, environment=where))
-    assert origin_of([plan], store).code == {told: 1}

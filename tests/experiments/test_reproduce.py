@@ -101,10 +101,10 @@ def test_a_killed_run_loses_nothing_finished_and_ends_like_an_undisturbed_one(cl
 
 
 @pytest.mark.slow
-def test_twenty_kills_at_random_moments_end_with_the_records_of_a_clean_run(clean_run, tmp_path):
+def test_ten_kills_at_random_moments_end_with_the_records_of_a_clean_run(clean_run, tmp_path):
     command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(tmp_path)]
     dice, clean, finished, seen = random.Random(20), contents(clean_run), {}, set()
-    for _ in range(20):
+    for _ in range(10):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         # Progress sets the moment, not the clock: how fast a run is differs between machines. A
@@ -122,8 +122,8 @@ def test_twenty_kills_at_random_moments_end_with_the_records_of_a_clean_run(clea
         seen.add(len(kept))
         # Of a cell under way, the next kill may find more.
         finished = {key: value for key, value in kept.items() if value == clean[key]}
-    assert len(seen) > 4, "kills fell into the middle of the work"
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=300).returncode == 0
+    assert len(seen) > 2, "kills fell into the middle of the work"
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=900).returncode == 0
     assert contents(tmp_path) == clean
     for path in (clean_run / "tables").iterdir():
         assert (tmp_path / "tables" / path.name).read_bytes() == path.read_bytes()
@@ -139,7 +139,7 @@ def test_a_disk_that_takes_no_more_ends_the_run_with_a_clear_error(clean_run, tm
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
     assert done.returncode == 1
@@ -342,7 +342,7 @@ def test_ctrl_c_and_a_schedulers_sigterm_end_with_what_is_done_kept(tmp_path, nu
         os.killpg(process.pid, number)  # as a terminal does
     else:
         process.send_signal(number)
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=900)
     assert process.returncode == 130
     assert "What is done is kept" in out
     assert "Traceback" not in out

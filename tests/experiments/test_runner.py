@@ -260,7 +260,7 @@ def test_two_runs_at_once_share_the_cells_and_lose_and_double_none(tmp_path, sto
         assert [process.poll() for process in processes] == [None, None]
         time.sleep(0.02)
     (tmp_path / "go").touch()
-    outs = [process.communicate(timeout=600)[0] for process in processes]
+    outs = [process.communicate(timeout=900)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     for out in outs:
         n_before, n_done, n_failed = map(int, out.split())

@@ -451,8 +451,9 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
         )
     elif check.far:
         yield (
-            f"The transported source is still far from the target: {check.after / check.before:.0%} "
-            f"of the energy distance is left, {change}. Look at the columns that are left furthest; "
+            "The transported source is still far from the target: "
+            f"{check.after / check.before:.0%} of the energy distance is left, {change}. "
+            "Look at the columns that are left furthest; "
             "give the density more rows or steps (max_steps), or leave such columns out of both "
             "tables."
         )

@@ -41,7 +41,7 @@ def multirun(tmp_path, *arguments, env=None, **places):
     clean = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     return subprocess.run(
         command(tmp_path, *arguments, **places),
-        capture_output=True, text=True, cwd=ROOT, timeout=400, env={**clean, **(env or {})},
+        capture_output=True, text=True, cwd=ROOT, timeout=900, env={**clean, **(env or {})},
     )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def test_two_multiruns_at_once_on_one_directory_leave_the_records_of_one(tmp_pat
         for _ in range(2)
     ]
     for process in both:
-        out, err = process.communicate(timeout=400)
+        out, err = process.communicate(timeout=900)
         assert process.returncode == 0, err
         assert re.search(r"2 jobs: \d run, \d read from records, 0 failed", out), out
     assert accuracies(tmp_path) == accuracies(tmp_path, "alone")

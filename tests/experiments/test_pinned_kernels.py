@@ -102,6 +102,16 @@ def test_these_tests_run_with_the_pinned_kernels():
     assert_pinned(kernels_in_use())
 
 
+@needs_avx2
+def test_a_measurement_of_speed_within_a_pinned_process_has_the_users_kernels():
+    code = (
+        "import os; from experiments.threads import KERNELS, limit_threads\n"
+        "os.environ.update(KERNELS); limit_threads(kernels=False)\n"
+        "assert not set(KERNELS) & set(os.environ)"
+    )
+    run(code)
+
+
 def test_importing_the_library_sets_nothing():
     code = (  # sklearn sets a variable of its own
         "import os, numba, sklearn, torch; before = dict(os.environ)\n"

@@ -243,7 +243,7 @@ def test_an_energy_distance_below_zero_comes_with_a_word():
     of = {line.split("  ")[1]: line for line in lines if line.startswith("  ") and "0.00" in line}
     assert "below 0 by chance" in of["source as it is"]
     assert "below 0 by chance" in of["columns standardised instead"]
-    assert "-" not in of["carried by KRDA"].partition("(")[0]  # no -0.0000
+    assert "-" not in of["moved by KRDA"].partition("(")[0]  # no -0.0000
 
 
 def an_assessment(**changes):

@@ -8,9 +8,10 @@ import numpy as np
 import piqp
 from numpy.typing import NDArray
 
-from baselines.kernels import bandwidth, check_kernel, gram, is_number
+from baselines.kernels import bandwidth, check_kernel, gram
 from baselines.memory import check_matrix_size
 from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
+from krda.parameters import require_number
 
 #: Largest relative distance from the optimum with which weights are accepted.
 GAP_LIMIT = 1e-5
@@ -43,7 +44,7 @@ class KernelMeanMatching(AlignedClassifier):
 
     where K is the Gram matrix of the source and :math:`\kappa_i = \frac{n_s}{n_t} \sum_j
     k(x^s_i, x^t_j)`. They go to the classifier as ``sample_weight``; rows stay where they are, so
-    the method helps where the target lies within the source, not where it was moved away.
+    the method helps if the target is within the source, not if it was moved away.
 
     **How it is solved.** By the proximal interior-point solver PIQP (Schwan, Jiang, Kuhn and Jones,
     CDC 2023), with the objective divided by :math:`n_s`. The answer is then judged on its own: over
@@ -54,20 +55,19 @@ class KernelMeanMatching(AlignedClassifier):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear"}
-        The kernel.
-    gamma : "median", "scale" or float
+    kernel : {"rbf", "linear"}, default="rbf"
+    gamma : "median", "scale" or float, default="median"
         Bandwidth of the RBF kernel over the rows of both domains, see
         :func:`baselines.kernels.bandwidth`. The default is the common choice for the distance of
         kernel means, which is what the weights make small; it looks at no label.
-    B : float
+    B : float, default=1000.0
         Largest weight; 1000 as in both papers.
-    eps : float or None
+    eps : float or None, default=None
         How far the mean weight may be from 1; None means :math:`(\sqrt{n_s} - 1) / \sqrt{n_s}`, as
         in both papers.
-    classifier : estimator or None
+    classifier : estimator or None, default=None
         The classifier to train on the weighted source, with ``sample_weight`` in its ``fit``; None
-        stands for ``sklearn.svm.SVC()``.
+        means ``sklearn.svm.SVC()``.
 
     Attributes
     ----------
@@ -80,19 +80,16 @@ class KernelMeanMatching(AlignedClassifier):
         Upper bound of how far ``objective_`` is from the optimum, in the same units.
     gamma_ : float
         The bandwidth used.
-    classifier_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
 
     Raises
     ------
     QuadraticProgramError
-        From ``fit``, where the solver gives up, or its answer has a gap above 1e-5 of the objective
+        From ``fit``, if the solver gives up, or its answer has a gap above 1e-5 of the objective
         or a mean outside its bounds.
     ValueError
-        From ``fit``, where all weights are zero, which takes ``eps`` of 1 or more.
+        From ``fit``, if all weights are zero, which takes ``eps`` of 1 or more.
     MemoryError
-        From ``fit``, before any work, where the Gram matrix cannot be held: memory is quadratic in
+        From ``fit``, before any work, if the Gram matrix cannot be held: memory is quadratic in
         the source rows.
 
     References
@@ -128,9 +125,8 @@ class KernelMeanMatching(AlignedClassifier):
         n = len(Xs)
         check_kernel(self.kernel)
         eps = (np.sqrt(n) - 1) / np.sqrt(n) if self.eps is None else self.eps
-        for name, value in (("B", self.B), ("eps", eps)):
-            if not is_number(value) or not 0 <= value < np.inf:
-                raise ValueError(f"{name} must be a number that is not negative, got {value!r}.")
+        require_number("B", self.B, positive=False)
+        require_number("eps", eps, positive=False)
         if 1 - eps > self.B:
             raise ValueError(
                 f"No weights can average at least 1 - eps = {1 - eps:.3g} with none above "
@@ -186,22 +182,9 @@ class Bounds:
 def objective_and_gap(
     K: FloatArray, kappa: FloatArray, bounds: Bounds, weights: FloatArray
 ) -> tuple[float, float]:
-    """Judge weights on the exact problem.
+    """Return the objective at the weights over n squared, and how far it may be from the optimum.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    kappa : ndarray of shape (n,)
-    bounds : Bounds
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    objective : float
-        The objective divided by n squared.
-    gap : float
-        Upper bound of its distance from the least one, in the same units: the objective is convex,
-        so that it lies above its tangent, whose minimum over the feasible set is known.
+    The objective is convex, so it is above its tangent, whose minimum over the bounds is known.
     """
     gradient = K @ weights - kappa
     objective = 0.5 * weights @ (gradient - kappa)
@@ -210,26 +193,7 @@ def objective_and_gap(
 
 
 def solve_mean_matching(K: FloatArray, kappa: FloatArray, bounds: Bounds) -> FloatArray:
-    """Solve the quadratic program for the weights.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Positive semi-definite.
-    kappa : ndarray of shape (n,)
-    bounds : Bounds
-
-    Returns
-    -------
-    weights : ndarray of shape (n,)
-        Within [0, ``bounds.upper``]. How near they are to the optimum, and their sum to its bounds,
-        is left for the caller to check.
-
-    Raises
-    ------
-    QuadraticProgramError
-        The solver gave up.
-    """
+    """Solve the quadratic program; how near the weights are to the optimum is not checked here."""
     n = len(K)
     mean = np.full((1, n), 1 / n)
     low, high = np.array([bounds.low / n]), np.array([bounds.high / n])

@@ -12,31 +12,15 @@ _OWN_CGROUP = Path("/proc/self/cgroup")
 
 
 def check_matrix_size(n_rows: int, n_columns: int, *, what: str, method: str, copies: int) -> None:
-    """Raise where a method's largest matrices are more than this process may ever hold.
+    """Raise MemoryError if a method's largest matrices are more than this process may ever hold.
 
-    Without this, a method of quadratic memory ends in NumPy's bare ``MemoryError`` after a wait, or
-    is killed, or makes the machine swap for hours.
-
-    Parameters
-    ----------
-    n_rows, n_columns : int
-        Of one matrix of float64 numbers.
-    what : str
-        What the matrix has rows and columns for, such as "source by target rows".
-    method : str
-        Who asks.
-    copies : int
-        How many matrices of that size the method holds at its peak, with its libraries.
-
-    Raises
-    ------
-    MemoryError
-        They are larger than :func:`memory_limit`. What passes may still fail, for other data and
-        other programs take memory too.
+    The matrices hold float64 numbers; ``what`` says what they have rows and columns for, and
+    ``copies`` how many of them the method holds at its peak. What passes may still fail, for other
+    data and other programs take memory too.
     """
     needed, limit = 8 * copies * n_rows * n_columns, memory_limit()
     if needed > limit:
-        share = math.sqrt(limit / needed)  # both sides of the matrix shrink alike
+        share = math.sqrt(limit / needed)  # both sides of the matrix shrink by the same factor
         raise MemoryError(
             f"{method} holds {copies} matrices of {what}, {n_rows:,} x {n_columns:,} numbers, at a "
             f"time: {needed / 1e9:,.1f} GB, expected at most the {limit / 1e9:,.1f} GB that this "
@@ -47,15 +31,11 @@ def check_matrix_size(n_rows: int, n_columns: int, *, what: str, method: str, co
 
 
 def memory_limit() -> float:
-    """Return the bytes that this process can have at most.
+    """Return the bytes that this process can have at most, infinite if the system reports none.
 
-    Returns
-    -------
-    limit : float
-        The least of the machine's memory, the limit of the address space (``ulimit -v``) and those
-        of the control groups that it is in (version 2; containers, SLURM); infinite if the
-        system reports none. What is free at the moment does not count: whether a table is taken
-        must not depend on what else runs.
+    The least of the machine's memory, the limit of the address space (``ulimit -v``) and those of
+    the control groups that it is in (containers, SLURM). What is free at the moment does not count:
+    whether a table is taken must not depend on what else runs.
     """
     limits: list[float] = []
     with contextlib.suppress(AttributeError, ValueError, OSError):  # not on Windows
@@ -66,7 +46,7 @@ def memory_limit() -> float:
         soft, _ = resource.getrlimit(resource.RLIMIT_AS)
         if soft != resource.RLIM_INFINITY:
             limits.append(soft)
-    # A negative number is the system's way to tell that it does not know.
+    # A negative number means that the system does not know.
     known = [limit for limit in [*limits, *_cgroup_limits()] if limit > 0]
     return float(min(known, default=math.inf))
 

@@ -1,17 +1,18 @@
-"""Two adaptations that look at one column at a time; none is in the paper's tables."""
+"""Two adaptations that look at one column at a time; neither is in the paper's tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
+from baselines.mapping import SourceMapping
+from krda.adaptation import AlignedSource, FloatArray
 
 
-class DomainStandardization(AlignedClassifier):
+class DomainStandardization(SourceMapping):
     """Standardise each domain by its own means and standard deviations.
 
     A source row becomes (x - source mean) / source deviation, a target row (x - target mean) /
@@ -19,15 +20,12 @@ class DomainStandardization(AlignedClassifier):
 
     Parameters
     ----------
-    classifier : estimator or None
-        The classifier to train on the standardised source; None stands for ``sklearn.svm.SVC()``.
+    classifier : estimator or None, default=None
+        The classifier to train on the standardised source; None means ``sklearn.svm.SVC()``.
 
     Attributes
     ----------
     source_scaler_, target_scaler_ : sklearn.preprocessing.StandardScaler
-    classifier_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
     """
 
     source_scaler_: StandardScaler
@@ -47,21 +45,8 @@ class DomainStandardization(AlignedClassifier):
     def _map_target(self, X: FloatArray) -> FloatArray:
         return self.target_scaler_.transform(X)
 
-    def transform(self, Xs: ArrayLike) -> FloatArray:
-        """Standardise source rows, to where the classifier was trained.
 
-        Parameters
-        ----------
-        Xs : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        standardised : ndarray of shape (n, n_features)
-        """
-        return self._map_source(self._validate_source(Xs))
-
-
-class QuantileMapping(AlignedClassifier):
+class QuantileMapping(SourceMapping):
     """Give each source column the target's distribution: one-dimensional optimal transport.
 
     A source value goes to its rank u in its source column and on to the target column's quantile
@@ -72,18 +57,16 @@ class QuantileMapping(AlignedClassifier):
 
     Parameters
     ----------
-    classifier : estimator or None
-        The classifier to train on the mapped source; None stands for ``sklearn.svm.SVC()``.
+    classifier : estimator or None, default=None
+        The classifier to train on the mapped source; None means ``sklearn.svm.SVC()``.
 
     Attributes
     ----------
     values_ : list of ndarray
         For each column, the different source values, rising.
     images_ : list of ndarray
-        For each column, where they go in the target.
-    classifier_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
+        For each column, where they go in the target. A value between two training values goes
+        between their images.
     """
 
     values_: list[FloatArray]
@@ -105,21 +88,6 @@ class QuantileMapping(AlignedClassifier):
     def _map_source(self, Xs: FloatArray) -> FloatArray:
         columns = zip(Xs.T, self.values_, self.images_, strict=True)
         return np.column_stack([_interpolate(x, values, images) for x, values, images in columns])
-
-    def transform(self, Xs: ArrayLike) -> FloatArray:
-        """Map source rows to the target's columns.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n, n_features)
-            The training rows or others; a value between two training values goes between their
-            images.
-
-        Returns
-        -------
-        mapped : ndarray of shape (n, n_features)
-        """
-        return self._map_source(self._validate_source(Xs))
 
 
 def _interpolate(x: FloatArray, values: FloatArray, images: FloatArray) -> FloatArray:

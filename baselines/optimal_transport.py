@@ -7,11 +7,12 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import svd
 
+from baselines.mapping import SourceMapping
 from baselines.memory import check_matrix_size
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray, require_finite
+from krda.adaptation import AlignedSource, FloatArray, require_finite
 
 TRANSPORTS = ("emd", "sinkhorn", "sinkhorn_lpl1", "linear")
 NORMS = (None, "median", "max", "log", "loglog")
@@ -31,7 +32,7 @@ class TransportError(FloatingPointError):
     """A transport plan could not be computed: not optimal, not a plan, or not finite."""
 
 
-class OptimalTransport(AlignedClassifier):
+class OptimalTransport(SourceMapping):
     r"""Transport source rows to the target by optimal transport, through POT.
 
     All variants but the last compute a plan :math:`\gamma` between the two samples, uniform weights
@@ -53,26 +54,26 @@ class OptimalTransport(AlignedClassifier):
 
     Parameters
     ----------
-    transport : {"emd", "sinkhorn", "sinkhorn_lpl1", "linear"}
+    transport : {"emd", "sinkhorn", "sinkhorn_lpl1", "linear"}, default="emd"
         The variant.
-    classifier : estimator or None
-        The classifier to train on the transported source; None stands for ``sklearn.svm.SVC()``.
-    reg_e : float
+    classifier : estimator or None, default=None
+        The classifier to train on the transported source; None means ``sklearn.svm.SVC()``.
+    reg_e : float, default=1.0
         Weight of the entropy, in units of the (normalised) cost; POT's default. Not for "emd" and
         "linear".
-    reg_cl : float
+    reg_cl : float, default=0.1
         Weight of the class term, POT's default. Only for "sinkhorn_lpl1".
-    max_iter : int or None
+    max_iter : int or None, default=None
         Limit of iterations; None means 1 000 000 simplex pivots ("emd"), 10 000 steps ("sinkhorn")
         or 10 outer steps ("sinkhorn_lpl1").
-    max_inner_iter : int
+    max_inner_iter : int, default=2000
         Limit of Sinkhorn steps within one outer step of "sinkhorn_lpl1". POT's 200 often stop
         short of ``tol``.
-    tol : float
+    tol : float, default=1e-8
         Where Sinkhorn stops: the Euclidean norm of the violation of a marginal.
-    metric : str
+    metric : str, default="sqeuclidean"
         Ground cost, a metric that ``ot.dist`` knows. Not for "linear".
-    norm : {None, "median", "max", "log", "loglog"}
+    norm : {None, "median", "max", "log", "loglog"}, default=None
         How the costs are scaled before ``reg_e`` applies. Not for "linear".
 
     Attributes
@@ -84,26 +85,24 @@ class OptimalTransport(AlignedClassifier):
         Share of the mass that the plan leaves at a wrong place: the larger of half the L1 errors
         of the two marginals, in [0, 1]. About 1e-16 for "emd"; for Sinkhorn it says how far the
         iteration came. NaN for "linear", which has no plan.
-    classifier_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
 
     Raises
     ------
     TransportError
-        From ``fit``, where a plan holds NaN, is not optimal ("emd"), or misplaces more than 0.1 %
-        of the mass. POT only warns there and puts the rows concerned at the origin, so that a
+        From ``fit``, if a plan holds NaN, is not optimal ("emd"), or misplaces more than 0.1 % of
+        the mass. POT only warns there and puts the rows concerned at the origin, so that a
         classifier would learn from invented rows. The class term's outer loop has no criterion of
         convergence in POT; its inner ones are checked through the last plan.
     MemoryError
-        From ``fit``, before any work, where the plan cannot be held: memory is the product of the
+        From ``fit``, before any work, if the plan cannot be held: memory is the product of the
         domains' rows for all variants but "linear".
 
     Notes
     -----
     ``transform`` of rows that were not in training: "sinkhorn" has a continuous extension
     (Pooladian and Niles-Weed 2021); "emd" and "sinkhorn_lpl1" move a row as the nearest training
-    row was moved (Ferradans et al. 2014); "linear" applies its map.
+    row was moved (Ferradans et al. 2014); "linear" applies its map. It raises FloatingPointError
+    for a row too far from the training rows for the extension of the plan to reach it.
 
     POT is imported on the first fit, not before: it brings PyTorch along where that is installed.
     """
@@ -188,7 +187,7 @@ class OptimalTransport(AlignedClassifier):
         )
 
     def _check_plan(self) -> float:
-        """Return the share of mass that the plan misplaces; raise where it is no plan."""
+        """Return the share of mass that the plan misplaces; raise if it is not a plan."""
         advice = {
             "emd": "raise max_iter",
             "sinkhorn": "raise reg_e or max_iter, or scale the costs with norm='max'",
@@ -224,34 +223,9 @@ class OptimalTransport(AlignedClassifier):
         require_finite(moved, f"{type(self).__name__}: the transported source")
         return moved
 
-    def transform(self, Xs: ArrayLike) -> FloatArray:
-        """Transport source rows to the target.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n, n_features)
-            The training rows, or others (see Notes of the class).
-
-        Returns
-        -------
-        moved : ndarray of shape (n, n_features)
-
-        Raises
-        ------
-        FloatingPointError
-            A row too far from the training rows for the extension of the plan to reach it.
-        """
-        return self._map_source(self._validate_source(Xs))
-
 
 class AffineMap(NamedTuple):
-    """The map of a row x to (x - source_mean) @ matrix + target_mean.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (n_features, n_features)
-    source_mean, target_mean : ndarray of shape (n_features,)
-    """
+    """The map of a row x to (x - source_mean) @ matrix + target_mean."""
 
     matrix: FloatArray
     source_mean: FloatArray
@@ -270,17 +244,8 @@ def gaussian_map(Xs: FloatArray, Xt: FloatArray) -> AffineMap:
     of S and T, no inverse of a product is needed, and inverses are taken on the directions in
     which the source varies: constant or collinear columns, or more columns than rows, give the
     conditional mean of the optimal plan. The moved source then has the target's mean, and the
-    target's covariance as far as directions of the source can carry it: exactly, on the span of
-    the source's directions; everywhere, where the target varies in no more directions.
-
-    Parameters
-    ----------
-    Xs : ndarray of shape (n_source, n_features)
-    Xt : ndarray of shape (n_target, n_features)
-
-    Returns
-    -------
-    map : AffineMap
+    target's covariance on the span of the source's directions; everywhere, if the target varies in
+    no more directions.
     """
     source_mean, source, deviations, axes = _principal_axes(Xs)
     target_mean, target, target_deviations, _ = _principal_axes(Xt)

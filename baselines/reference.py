@@ -6,10 +6,10 @@ An unsupervised method must not learn from target labels, and here it cannot: th
 method is ``fit(Xs, ys, Xt)``, which has no room for them, and a task keeps them in a
 :class:`experiments.datasets.base.LockedLabels` that only the protocol opens.
 :class:`TargetOnly` is the one exception, the upper reference that says how well the classifier does
-when it *is* given the labels. It is therefore no
+when it *is* given the labels. It is therefore not a
 :class:`~krda.adaptation.DomainAdaptationClassifier` but a type of its own with another signature,
 ``fit(Xt, yt)``. Code that runs adaptation methods cannot pass it target labels by mistake, nor run
-it as if it were one of them: it has to ask for this type and open the lock itself.
+it as if it were one of them: it must ask for this type and open the lock itself.
 """
 
 from __future__ import annotations
@@ -33,21 +33,14 @@ from krda.inputs import check_labels, check_rows
 
 
 class SourceOnly(AlignedClassifier):
-    """Train on the source as it is and hope for the best: no adaptation.
+    """Train on the source as it is: no adaptation.
 
-    The target rows given to ``fit`` are checked like everywhere, then left alone.
+    The target rows given to ``fit`` are checked as everywhere, then ignored.
 
     Parameters
     ----------
-    classifier : estimator or None
-        The classifier to train; None stands for ``sklearn.svm.SVC()``.
-
-    Attributes
-    ----------
-    classifier_ : estimator
-        The classifier fitted on the source.
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
+    classifier : estimator or None, default=None
+        The classifier to train; None means ``sklearn.svm.SVC()``.
     """
 
     def __init__(self, classifier: Any = None) -> None:
@@ -62,8 +55,8 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    classifier : estimator or None
-        The classifier to train; None stands for ``sklearn.svm.SVC()``.
+    classifier : estimator or None, default=None
+        The classifier to train; None means ``sklearn.svm.SVC()``.
 
     Attributes
     ----------
@@ -73,7 +66,7 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
         The labels seen in ``yt``, sorted.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where ``Xt`` is a data frame whose column names are all strings.
+        Only if ``Xt`` is a data frame whose column names are all strings.
     """
 
     classes_: NDArray[Any]

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from baselines.networks import (
-    Batch,
-    Check,
-    ColumnScaling,
-    DeepClassifier,
-    HeldOut,
-    Network,
-    Trained,
-    check_loss,
-    cross_entropy,
-    cut_batches,
-    epochs_of_batches,
-    epochs_of_rows,
-    fork,
-    hidden_layers,
-    train,
-)
-from baselines.stacked import Stack, WeightNormLinear, product
+from baselines.networks import DeepClassifier, Models, cross_entropy
+from baselines.rows import Batch, ColumnScaling, epochs_of_batches, fork
+from baselines.stacked import Network, WeightNormLinear, hidden_layers
+from baselines.training import LOSS, HeldOut, Losses, Trained, train
 from krda.adaptation import FloatArray
 from krda.parameters import require_integer, require_number
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SHOT(DeepClassifier):
     r"""Source hypothesis transfer (Liang, Hu, Feng 2020).
 
@@ -61,41 +51,21 @@ class SHOT(DeepClassifier):
 
     Parameters
     ----------
-    hidden_size : int or dict
-        Width of the hidden layers; with ``{"rnade_hidden_size": H,
-        "n_components": N}`` the one at which the number of trained parameters is nearest to that
-        of KRDA's density with these settings.
-    n_layers : int
-        Linear layers of the feature network and the classifier together.
-    learning_rate : float
-        Of Adam.
-    label_smoothing : float
+    label_smoothing : float, default=0.1
         :math:`\alpha`, in [0, 1).
-    pseudo_label_weight : float
+    pseudo_label_weight : float, default=0.3
         :math:`\beta`; 0 is SHOT-IM.
-    n_epochs : int
-        Passes over the source.
-    n_adaptation_epochs : int
+    n_adaptation_epochs : int, default=15
         Passes over the target; 0 is the source network as it is.
-    batch_size : int
-        Rows in a step, at least two.
-    validation_fraction : float or None
-        Share of each domain's rows that is held out to stop by, see :mod:`baselines.networks`; None
-        trains for all epochs and keeps the last state.
-    patience : int
-        Steps without a smaller held-out loss after which training ends; only with
-        ``validation_fraction``.
-    standardize : bool
-        Scale each column to mean 0 and variance 1 over the source. A column that is constant there
-        is set to 0 in the target too: the source network has learnt nothing of it.
-    random_state : None, int or numpy.random.RandomState
-    device : str
-        Where to compute, ``cpu`` or ``cuda``. Results repeat exactly on one machine's CPU.
+    **parameters
+        Those of :class:`baselines.networks.DeepClassifier`, with ``batch_size=64`` by default.
+        A column that is constant in the source is set to 0 in the target too: the source network
+        has learnt nothing about it.
 
     Attributes
     ----------
     pseudo_labels_ : ndarray of shape (n_target,)
-        The pseudo-labels of the last epoch; only where there were any.
+        The pseudo-labels of the last epoch, if there were any.
 
     References
     ----------
@@ -103,35 +73,12 @@ class SHOT(DeepClassifier):
     for unsupervised domain adaptation. ICML, PMLR 119, 6028-6039.
     """
 
-    def __init__(
-        self,
-        hidden_size: int | Mapping[str, int] = 250,
-        n_layers: int = 5,
-        learning_rate: float = 1e-3,
-        label_smoothing: float = 0.1,
-        pseudo_label_weight: float = 0.3,
-        n_epochs: int = 30,
-        n_adaptation_epochs: int = 15,
-        batch_size: int = 64,
-        validation_fraction: float | None = None,
-        patience: int = 250,
-        standardize: bool = True,
-        random_state: Any = None,
-        device: str = "cpu",
-    ) -> None:
-        self.hidden_size = hidden_size
-        self.n_layers = n_layers
-        self.learning_rate = learning_rate
-        self.label_smoothing = label_smoothing
-        self.pseudo_label_weight = pseudo_label_weight
-        self.n_epochs = n_epochs
-        self.n_adaptation_epochs = n_adaptation_epochs
-        self.batch_size = batch_size
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.standardize = standardize
-        self.random_state = random_state
-        self.device = device
+    batch_size: int = 64
+    label_smoothing: float = 0.1
+    pseudo_label_weight: float = 0.3
+    n_adaptation_epochs: int = 15
+
+    pseudo_labels_: NDArray[Any] = field(init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -152,24 +99,14 @@ class SHOT(DeepClassifier):
         return Network(nn.Sequential(*layers), WeightNormLinear(hidden_size, n_classes))
 
     @classmethod
-    def _train_stacks(
-        cls,
-        methods: Sequence[Self],
-        features: Stack,
-        head: Stack,
-        Xs: Tensor,
-        labels: Tensor,
-        Xt: Tensor,
-        generators: Sequence[torch.Generator],
-        held_out: Batch | None,
-    ) -> Trained:
+    def _train(cls, methods: Sequence[Self], models: Models) -> Trained:
+        network, data, held_out, generators = models
         method = methods[0]
         # How long a network trains on the source must not decide what it draws on the target.
         later = generators if held_out is None else fork(generators)
-        source = method._train_source(features, head, Xs, labels, generators, held_out)
-        pseudo_labels = torch.zeros(Xt.shape[:2], dtype=torch.int64, device=Xt.device)
-        rows_out = None if held_out is None else held_out[2]
-        target = method._adapt(features, head, Xt, pseudo_labels, later, rows_out)
+        source = method._train_source(network, data[:2], held_out and held_out[:2], generators)
+        pseudo_labels = torch.zeros(data.Xt.shape[:2], dtype=torch.int64, device=data.Xt.device)
+        target = method._adapt(network, data.Xt, pseudo_labels, held_out and held_out.Xt, later)
         if method.n_adaptation_epochs > 0 and method.pseudo_label_weight > 0:
             for one, found in zip(methods, pseudo_labels.cpu().numpy(), strict=True):
                 one.pseudo_labels_ = one.classes_[found]
@@ -181,148 +118,112 @@ class SHOT(DeepClassifier):
 
     def _train_source(
         self,
-        features: Stack,
-        head: Stack,
-        Xs: Tensor,
-        labels: Tensor,
-        generators: Sequence[torch.Generator],
+        network: Network,
+        source: Batch,
         held_out: Batch | None,
+        generators: Sequence[torch.Generator],
     ) -> Trained:
-        def held_out_loss() -> Tensor:
-            assert held_out is not None
-            rows, targets, _ = held_out
-            logits = head.forward(features.forward(rows, training=False), training=False)
-            return cross_entropy(logits, targets, self.label_smoothing)[0]
+        """Train on source rows and their labels."""
 
-        def step(batch: Batch) -> list[Check]:
-            rows, targets = batch
-            logits = head.forward(features.forward(rows))
-            losses, gradient = cross_entropy(logits, targets, self.label_smoothing)
-            on_features = head.backward(gradient)
-            assert on_features is not None
-            features.backward(on_features, inputs=False)
-            return [check_loss(losses)]
+        def loss_of(batch: Batch) -> Tensor:
+            rows, labels = batch
+            return cross_entropy(network(rows)[0], labels, self.label_smoothing)
 
         return train(
-            [features, head],
-            step,
-            epochs_of_batches([(Xs, labels)], self.batch_size, self.n_epochs, generators),
+            network,
+            lambda batch: {LOSS: loss_of(batch)},
+            epochs_of_batches([source], self.batch_size, self.n_epochs, generators),
             learning_rate=self.learning_rate,
             what="SHOT (on the source)",
-            held_out=HeldOut(held_out_loss, self.patience) if held_out else None,
+            held_out=HeldOut(partial(loss_of, held_out), self.patience) if held_out else None,
         )
 
     def _adapt(
         self,
-        features: Stack,
-        head: Stack,
+        network: Network,
         Xt: Tensor,
         pseudo_labels: Tensor,
+        held_out: Tensor | None,
         generators: Sequence[torch.Generator],
-        rows_out: Tensor | None,
     ) -> Trained:
-        """Adapt the feature networks to the target; there is no source in sight here.
+        """Adapt the feature networks to the target; no source row is in reach here.
 
-        ``pseudo_labels`` becomes those of the last epoch; ``rows_out`` are the held-out rows.
+        ``pseudo_labels`` becomes those of the last epoch.
         """
+        network.head.requires_grad_(False)
         n_classes = len(self.classes_)
         one_hot = torch.zeros(*Xt.shape[:2], n_classes, dtype=Xt.dtype, device=Xt.device)
 
-        def objective(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-            losses, gradient = information_loss(logits)
+        def objective(logits: Tensor, labels: Tensor) -> Tensor:
+            loss = information_loss(logits)
             if self.pseudo_label_weight > 0:
-                distances, towards = cross_entropy(logits, labels)
-                losses = losses + self.pseudo_label_weight * distances
-                gradient = gradient + self.pseudo_label_weight * towards
-            return losses, gradient
+                loss = loss + self.pseudo_label_weight * cross_entropy(logits, labels)
+            return loss
 
         def held_out_loss() -> Tensor:
-            assert rows_out is not None
-            f = features.forward(rows_out, training=False)
-            logits = head.forward(f, training=False)
-            labels = centroid_labels(f, torch.softmax(logits, dim=2))
-            return objective(logits, F.one_hot(labels, n_classes).to(logits.dtype))[0]
+            logits, features = network(held_out)
+            labels = centroid_labels(features, torch.softmax(logits, dim=2))
+            return objective(logits, F.one_hot(labels, n_classes).to(logits.dtype))
+
+        @torch.no_grad()
+        def label_rows() -> None:
+            network.eval()
+            logits, features = network(Xt)
+            network.train()
+            pseudo_labels.copy_(centroid_labels(features, torch.softmax(logits, dim=2)))
+            one_hot.copy_(F.one_hot(pseudo_labels, n_classes))
 
         def epochs() -> Iterator[list[Batch]]:
-            for rows in epochs_of_rows([Xt.shape[1]], self.n_adaptation_epochs, generators):
+            coming = epochs_of_batches(
+                [(Xt, one_hot)], self.batch_size, self.n_adaptation_epochs, generators
+            )
+            for _ in range(self.n_adaptation_epochs):
                 if self.pseudo_label_weight > 0:
-                    f = features.forward(Xt, training=False)
-                    p = torch.softmax(head.forward(f), dim=2)
-                    pseudo_labels.copy_(centroid_labels(f, p))
-                    one_hot.copy_(F.one_hot(pseudo_labels, n_classes))
-                yield cut_batches([(Xt, one_hot)], rows, self.batch_size)
+                    label_rows()
+                yield next(coming)
 
-        def step(batch: Batch) -> list[Check]:
+        def losses_of(batch: Batch) -> Losses:
             rows, labels = batch
-            logits = head.forward(features.forward(rows))
-            losses, gradient = objective(logits, labels)
-            on_features = head.backward(gradient, parameters=False)
-            assert on_features is not None
-            features.backward(on_features, inputs=False)
-            return [check_loss(losses)]
+            return {LOSS: objective(network(rows)[0], labels)}
 
         return train(
-            [features],
-            step,
+            network,
+            losses_of,
             epochs(),
             learning_rate=self.learning_rate,
             what="SHOT (on the target)",
-            held_out=None if rows_out is None else HeldOut(held_out_loss, self.patience),
+            held_out=None if held_out is None else HeldOut(held_out_loss, self.patience),
         )
 
 
-def information_loss(logits: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Mean entropy of the predictions minus entropy of the mean prediction, and its gradient.
+def information_loss(logits: Tensor) -> Tensor:
+    r"""Mean entropy of the predictions less entropy of the mean prediction, of shape (R,), in nats.
 
-    :math:`E \, H(p) - H(E \, p) = E \sum_k p_k a_k` with :math:`a_k = \log E \, p_k - \log p_k`
-    (Liang et al. 2020, equations 3 and 4): minus the mutual information between row and
-    prediction, between :math:`-\log K` and 0.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (R, n, K)
-
-    Returns
-    -------
-    losses : Tensor of shape (R,)
-        In nats.
-    gradient : Tensor of shape (R, n, K)
-        :math:`p_k (a_k - \sum_l p_l a_l) / n`.
+    :math:`E \, H(p) - H(E \, p) = E \sum_k p_k (\log E \, p_k - \log p_k)` (Liang et al. 2020,
+    equations 3 and 4): minus the mutual information between row and prediction.
     """
-    n = logits.shape[1]
     log_p = torch.log_softmax(logits, dim=2)
-    log_mean = torch.logsumexp(log_p, dim=1, keepdim=True) - math.log(n)
-    p, a = log_p.exp(), log_mean - log_p
-    of_rows = (p * a).sum(dim=2, keepdim=True)
-    return of_rows.sum(dim=(1, 2)) / n, p * (a - of_rows) / n
+    log_mean = torch.logsumexp(log_p, dim=1, keepdim=True) - math.log(logits.shape[1])
+    return (log_p.exp() * (log_mean - log_p)).sum(dim=2).mean(dim=1)
 
 
 def centroid_labels(features: Tensor, probabilities: Tensor) -> Tensor:
     r"""Label rows by the nearest class centroid, in two rounds (Liang et al. 2020, eqs. 5 and 6).
 
-    Centroid of class :math:`k` is the mean of the features weighted by :math:`p_k`; each row takes
-    the label of the centroid at the smallest cosine distance. With these labels as weights,
-    centroids and labels are found once more. As in the published programs, a constant 1 is appended
-    to the features, they are scaled to length 1, and classes that no row is assigned to are left
-    out.
-
-    Parameters
-    ----------
-    features : Tensor of shape (R, n, d)
-    probabilities : Tensor of shape (R, n, K)
-
-    Returns
-    -------
-    labels : Tensor of shape (R, n), int64, in 0 .. K-1
+    The centroid of class :math:`k` is the mean of the features, (R, n, d), weighted by :math:`p_k`,
+    (R, n, K); each row takes the label of the centroid at the smallest cosine distance. With these
+    labels as weights, centroids and labels are found once more. As in the published programs, a
+    constant 1 is appended to the features, they are scaled to length 1, and classes that no row is
+    assigned to are left out.
     """
     n_classes = probabilities.shape[2]
     rows = F.normalize(F.pad(features, (0, 1), value=1.0), dim=2)
     labels = probabilities.argmax(dim=2)
     weights = probabilities
     for _ in range(2):
-        # Cosine distance does not see the length of a centroid: sums serve as well as means.
-        centroids = F.normalize(product(weights.transpose(1, 2), rows), dim=2)
-        similarity = product(rows, centroids.transpose(1, 2))
+        # Cosine distance does not depend on the length of a centroid: a sum serves as the mean.
+        centroids = F.normalize(weights.mT @ rows, dim=2)
+        similarity = rows @ centroids.mT
         absent = F.one_hot(labels, n_classes).sum(dim=1, keepdim=True) == 0
         labels = similarity.masked_fill(absent, -torch.inf).argmax(dim=2)
         weights = F.one_hot(labels, n_classes).to(rows.dtype)

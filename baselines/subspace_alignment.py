@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
+from baselines.mapping import SourceMapping
+from krda.adaptation import AlignedSource, FloatArray
 
 
-class SubspaceAlignment(AlignedClassifier):
+class SubspaceAlignment(SourceMapping):
     r"""Turn the source's principal axes into the target's, keep the leading ones only.
 
     With :math:`P_s, P_t` the :math:`d \times k` bases of the leading principal axes of each domain
@@ -37,13 +38,13 @@ class SubspaceAlignment(AlignedClassifier):
 
     Parameters
     ----------
-    n_components : int or None
+    n_components : int or None, default=None
         Number k of principal axes; None keeps n_features, or with fewer rows than that in a domain
         as many as both domains vary in.
-    scale : bool
+    scale : bool, default=False
         Whether each domain's columns are divided by their standard deviations in that domain.
-    classifier : estimator or None
-        The classifier to train on the aligned source; None stands for ``sklearn.svm.SVC()``.
+    classifier : estimator or None, default=None
+        The classifier to train on the aligned source; None means ``sklearn.svm.SVC()``.
 
     Attributes
     ----------
@@ -55,9 +56,6 @@ class SubspaceAlignment(AlignedClassifier):
         What the columns are divided by: ones, unless ``scale``; 1 for a constant column.
     n_components_ : int
         The number of axes used.
-    classifier_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
 
     References
     ----------
@@ -124,19 +122,6 @@ class SubspaceAlignment(AlignedClassifier):
 
     def _map_target(self, X: FloatArray) -> FloatArray:
         return self.target_pca_.transform(X / self.target_scale_)
-
-    def transform(self, Xs: ArrayLike) -> FloatArray:
-        """Map source rows to the target's principal axes.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        aligned : ndarray of shape (n, n_components_)
-        """
-        return self._map_source(self._validate_source(Xs))
 
 
 def _directions(X: FloatArray) -> int:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from baselines.kernels import bandwidth, check_kernel, gram, is_number
+from baselines.mapping import SourceMapping
 from baselines.memory import check_matrix_size
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
+from krda.adaptation import AlignedSource, FloatArray
+from krda.parameters import require_number
 
 #: Up to this many training rows the dense eigensolver is as fast as Lanczos.
 _DENSE_UP_TO = 100
@@ -24,7 +26,7 @@ _LANCZOS_COPIES, _DENSE_COPIES = 3, 8
 _PREDICTION_ROWS = 8192
 
 
-class TransferComponentAnalysis(AlignedClassifier):
+class TransferComponentAnalysis(SourceMapping):
     r"""Project both domains on few directions of a kernel space where their means agree.
 
     With K the Gram matrix of all N = n_source + n_target training rows, :math:`e_i = 1/n_s` on
@@ -63,21 +65,20 @@ class TransferComponentAnalysis(AlignedClassifier):
 
     Parameters
     ----------
-    n_components : int or float
+    n_components : int or float, default=0.95
         Number of components; a float in (0, 1) takes as many as hold that share of the sum of all
         eigenvalues. The default is a usual cut of principal component analysis; it looks at no
         label and lets the number follow the data.
-    kernel : {"rbf", "linear"}
-        The kernel.
-    gamma : "median", "scale" or float
+    kernel : {"rbf", "linear"}, default="rbf"
+    gamma : "median", "scale" or float, default="median"
         Bandwidth of the RBF kernel, see :func:`baselines.kernels.bandwidth`. The default follows
         the scale of the features and is the common choice for the distance of means that the
         method makes small.
-    mu : float
+    mu : float, default=1.0
         Weight of the penalty on W against the distance of the means; 1 counts both alike. The
         larger, the less adaptation: for mu to infinity the means no longer count.
-    classifier : estimator or None
-        The classifier to train on the projected source; None stands for ``sklearn.svm.SVC()``.
+    classifier : estimator or None, default=None
+        The classifier to train on the projected source; None means ``sklearn.svm.SVC()``.
 
     Attributes
     ----------
@@ -92,21 +93,18 @@ class TransferComponentAnalysis(AlignedClassifier):
     gamma_ : float
         The bandwidth used.
     n_components_ : int
-    classifier_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
 
     Raises
     ------
     MemoryError
-        From ``fit``, before any work, where K cannot be held: memory is quadratic in the rows of
+        From ``fit``, before any work, if K cannot be held: memory is quadratic in the rows of
         both domains together.
 
     Notes
     -----
     The paper on KRDA states no parameters for this method, and the method's own paper tunes them on
     data. The kernel, gamma and mu are usual choices that read no label. The share of 95 % is not a
-    blind choice: a first choice, as many components as features, was given up after its accuracy
+    blind choice: a first one, as many components as features, was given up after its accuracy
     on the target labels of moons had been seen. That was before the components were centred.
 
     References
@@ -139,8 +137,7 @@ class TransferComponentAnalysis(AlignedClassifier):
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         rows = np.concatenate([Xs, Xt])
         check_kernel(self.kernel)
-        if not is_number(self.mu) or not 0 < self.mu < np.inf:
-            raise ValueError(f"mu must be a positive number, got {self.mu!r}.")
+        require_number("mu", self.mu, positive=True)
         # Centring leaves at most N - 1 directions.
         largest = len(rows) - 1
         wanted = self.n_components
@@ -175,6 +172,9 @@ class TransferComponentAnalysis(AlignedClassifier):
         self.offset_ = projected.mean(axis=0)
         return AlignedSource(projected - self.offset_)
 
+    def _map_source(self, Xs: FloatArray) -> FloatArray:
+        return self._map_target(Xs)
+
     def _map_target(self, X: FloatArray) -> FloatArray:
         parts = [
             gram(self.kernel, X[i : i + _PREDICTION_ROWS], self.training_rows_, self.gamma_)
@@ -183,19 +183,6 @@ class TransferComponentAnalysis(AlignedClassifier):
             for i in range(0, len(X), _PREDICTION_ROWS)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def transform(self, Xs: ArrayLike) -> FloatArray:
-        """Project rows of either domain on the components.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        projected : ndarray of shape (n, n_components_)
-        """
-        return self._map_target(self._validate_source(Xs))
 
 
 def _check_memory(n: int, *, dense: bool) -> None:
@@ -216,34 +203,11 @@ def _solve_densely(k: int, n: int) -> bool:
 def transfer_components(
     K: FloatArray, e: FloatArray, mu: float, k: int, *, dense: bool | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Find leading eigenvectors of :math:`(K e e^\top K + \mu I)^{-1} K H K`.
+    r"""Find the k leading eigenvalues of :math:`(K e e^\top K + \mu I)^{-1} K H K`, and vectors W.
 
-    Parameters
-    ----------
-    K : ndarray of shape (N, N)
-        Symmetric Gram matrix.
-    e : ndarray of shape (N,)
-        Signed weights whose inner product with a feature is the difference of the domains' means.
-    mu : float
-        Positive.
-    k : int
-        Number of eigenvectors, 1 <= k < N.
-    dense : bool or None
-        True computes all eigenvectors by a dense solver, False the leading ones by Lanczos
-        iteration; None decides by size.
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (r,)
-        Falling. r is k, or less where fewer directions of the kernel space have any spread.
-    W : ndarray of shape (N, r)
-        Eigenvectors scaled to :math:`W^\top K H K W / N = I`; the largest entry of each is
-        positive.
-
-    Raises
-    ------
-    FloatingPointError
-        Lanczos iteration did not converge.
+    Fewer if fewer directions of the kernel space have any spread. W is scaled to
+    :math:`W^\top K H K W / N = I`; the largest entry of each column is positive. ``dense`` computes
+    all by a dense solver, otherwise Lanczos iteration finds the leading ones; None decides by size.
     """
     n = len(K)
     q = K @ e
@@ -293,29 +257,7 @@ def transfer_components(
 def components_of_share(
     K: FloatArray, e: FloatArray, mu: float, share: float
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Find as many leading eigenvectors as hold a share of the sum of all eigenvalues.
-
-    Parameters
-    ----------
-    K, e, mu
-        As for :func:`transfer_components`.
-    share : float
-        In (0, 1).
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (r,)
-    W : ndarray of shape (N, r)
-        As from :func:`transfer_components`.
-
-    Raises
-    ------
-    FloatingPointError
-        As by :func:`transfer_components`.
-    MemoryError
-        The share takes so many components that the dense solver is needed, and this process cannot
-        have its matrices.
-    """
+    """Find as many leading eigenvectors as hold a share of the sum of all eigenvalues."""
     n = len(K)
     # The sum is a trace, and B = q q' + mu I differs from mu I along q alone.
     centred = K - K.mean(axis=0)

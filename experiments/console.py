@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 CLOSED, UNWRITABLE = 141, 74
@@ -21,31 +21,21 @@ class OutputLost(BaseException):
 
 
 class _Stream:
-    """A text stream whose failures are told apart from those of other files.
-
-    In a child of the command's process they are plain errors: a warning that nobody reads must not
-    make a fit fail.
-    """
+    """A text stream whose failures are told apart from those of other files."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._process = os.getpid()
 
     def write(self, text: str) -> int:
-        with self._telling():
+        try:
             return int(self._stream.write(text))
+        except OSError as error:
+            raise OutputLost(error) from error
 
     def flush(self) -> None:
-        with self._telling():
-            self._stream.flush()
-
-    @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
         try:
-            yield
+            self._stream.flush()
         except OSError as error:
-            if os.getpid() != self._process:
-                raise
             raise OutputLost(error) from error
 
     def __getattr__(self, name: str) -> Any:
@@ -53,19 +43,9 @@ class _Stream:
 
 
 def run_command(command: Callable[[], int]) -> int:
-    """Run the body of a command.
+    """Run the body of a command and give its exit status, or 141 or 74 if its output is lost.
 
     What the console's encoding does not have is printed as an escape.
-
-    Parameters
-    ----------
-    command : callable
-        Gives the exit status.
-
-    Returns
-    -------
-    status : int
-        The command's, or 141 if the reader of its output is gone, 74 if that cannot be written.
     """
     streams = sys.stdout, sys.stderr
     for stream in streams:
@@ -78,8 +58,8 @@ def run_command(command: Callable[[], int]) -> int:
         sys.stderr.flush()
     except OutputLost as lost:
         status = CLOSED if isinstance(lost.error, BrokenPipeError) else UNWRITABLE
-        if status == UNWRITABLE:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if status == UNWRITABLE:
                 streams[1].write(f"The output could not be written: {lost.error}\n")
                 streams[1].flush()
         # What is still buffered would fail again when the interpreter ends.

@@ -1,4 +1,4 @@
-"""Where results lie: what a person runs goes to one directory, what is committed to another.
+"""Where results are: what a person runs goes to one directory, what is committed to another.
 
 Whatever a person types writes to, and reads from, :data:`DEFAULT_RESULTS`, which git ignores. The
 committed results are named wherever they are meant: ``--results results``, ``RESULTS=results``.
@@ -18,21 +18,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 def check_results(name: str, given: object) -> Path:
     """Read the name of a directory of results.
 
-    Parameters
-    ----------
-    name : str
-        What is given, for the message.
-    given : object
-        A path as text.
-
-    Returns
-    -------
-    results : Path
-
-    Raises
-    ------
-    ValueError
-        Nothing, or the repository's root, which results would be scattered over.
+    ValueError, with ``name`` in the message: nothing, or the repository's root.
     """
     text = "" if given is None else str(given)
     if not text.strip() or Path(text).resolve() == _ROOT:
@@ -46,15 +32,7 @@ def check_results(name: str, given: object) -> Path:
 def nothing_there(results: Path) -> str | None:
     """Say that nothing was run into the default directory yet, and how to read the committed one.
 
-    Parameters
-    ----------
-    results : Path
-        The directory that is to be read.
-
-    Returns
-    -------
-    sentence : str or None
-        None where there are records, or another directory than the default was asked for.
+    None if there are records, or another directory than the default was asked for.
     """
     if results != DEFAULT_RESULTS or (results / "records").is_dir():
         return None

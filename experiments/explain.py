@@ -21,35 +21,27 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from experiments.threads import limit_threads, set_thread_variables
 
 set_thread_variables()
 
-from experiments.analysis.statistics import mean_and_interval
-from experiments.cells.cell import Cell, CellState, cell_state, run_cell
+from experiments.analysis.intervals import mean_and_interval
+from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config, config_names
+from experiments.cells.repetitions import run_cell
+from experiments.cells.state import CellState, cell_state
+from experiments.commands import rerun_command, results_path
 from experiments.console import run_command
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
 from experiments.published import STAND_INS, has_published, published
-from experiments.reproduce import rerun_command, results_path
 from experiments.store.agreement import agreement, environment_difference
 from experiments.store.records import Outcome, Record, RecordStore
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str or None
-        None takes those of the process.
-
-    Returns
-    -------
-    status : int
-        The process's exit status.
-    """
+    """Run the command and give its exit status."""
     options = parse_arguments(arguments)
     dataset, _, task = options.task.partition("/")
     overrides = (
@@ -119,20 +111,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 
 def explain(record: Record, found: CellState, path: Path) -> list[str]:
-    """Say all that a record holds.
-
-    Parameters
-    ----------
-    record : Record
-    found : CellState
-        Where the cell stands.
-    path : Path
-        The record's file.
-
-    Returns
-    -------
-    lines : list of str
-    """
+    """Say everything that a record holds."""
     lines = [f"{record.dataset}/{record.task} {record.method}: {found.state}", f"  {path}", ""]
     if found.state == "stale":
         lines[1:1] = ["  of other code, data or library versions than those that are here"]
@@ -148,14 +127,10 @@ def explain(record: Record, found: CellState, path: Path) -> list[str]:
         lines.append(f"  no mean: 0 of {n} repetitions are done")
     lines += [_published_line(record), ""]
     lines += ["config", *_indented(record.config), ""]
-    environments = [record.environment]
-    environments += [o.environment for o in record.outcomes if o.environment is not None]
-    for number, environment in enumerate(environments):
-        if environment in environments[:number]:
-            continue
-        which = [o.repetition for o, e in zip(record.outcomes, record.environments, strict=True)
-                 if e == environment and o.status != "pending"]  # fmt: skip
-        lines += [f"environment of repetitions {', '.join(map(str, which))}"]
+    for environment in _distinct(record.environments):
+        of = [o.repetition for o, where in zip(record.outcomes, record.environments, strict=True)
+              if where == environment]  # fmt: skip
+        lines += [f"environment of repetitions {', '.join(map(str, of))}"]
         lines += [*_indented(environment), ""]
     lines += [
         f"identity          {record.identity}",
@@ -167,36 +142,22 @@ def explain(record: Record, found: CellState, path: Path) -> list[str]:
 
 
 def compare(stored: Record, fresh: Record) -> list[str]:
-    """Say how a record differs from a fresh run of its cell; times and machines are left out.
+    """Say how a record differs from a fresh run of its cell, apart from times and machines.
 
     Of the mean it is said whether it differs beyond its interval or in digits only.
-
-    Parameters
-    ----------
-    stored, fresh : Record
-
-    Returns
-    -------
-    differences : list of str
-        Empty where there are none.
     """
-    differences: list[str] = []
-    for name in ("data_sha256", "code_fingerprint", "config_sha256"):
-        if getattr(stored, name) != getattr(fresh, name):
-            differences.append(
-                f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
-            )
-    before, now = (r.environment.get("libraries", {}) for r in (stored, fresh))
-    if before != now:
+    names = ("data_sha256", "code_fingerprint", "config_sha256")
+    differences = [
+        f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
+        for name in names
+        if getattr(stored, name) != getattr(fresh, name)
+    ]
+    if stored.environment.get("libraries", {}) != fresh.environment.get("libraries", {}):
         differences.append("the versions of libraries differ")
-    if len(stored.outcomes) != len(fresh.outcomes):
-        differences.append(
-            f"repetitions differ: stored {len(stored.outcomes)}, now {len(fresh.outcomes)}"
-        )
     numbers = [
         f"repetition {old.repetition}, {name} differs: "
         f"stored {getattr(old, name)!r}, now {getattr(new, name)!r}"
-        for old, new in zip(stored.outcomes, fresh.outcomes, strict=False)
+        for old, new in zip(stored.outcomes, fresh.outcomes, strict=True)
         for name in ("seed", "status", "accuracy")
         if getattr(old, name) != getattr(new, name)
     ]
@@ -210,6 +171,10 @@ def compare(stored: Record, fresh: Record) -> list[str]:
     if differences and not numbers:
         numbers = ["Seeds and accuracies of the repetitions are identical nevertheless."]
     return differences + numbers
+
+
+def _distinct(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [value for i, value in enumerate(values) if value not in values[:i]]
 
 
 def _outcome_line(outcome: Outcome) -> str:

@@ -8,7 +8,7 @@
     python -m experiments.reproduce --check                the same; fails if a record is stale
     python -m experiments.reproduce --status --results results     of the committed results
     python -m experiments.reproduce --render               tables from records; runs nothing
-    python -m experiments.reproduce --protocol smoke       tiny sizes, to see that all works
+    python -m experiments.reproduce --protocol smoke       tiny sizes, to see that everything works
 
 Records that are complete are not computed again, so an interrupted run goes on where it stopped,
 and several runs on one directory share the work. The exit status is 1 if a cell failed, nothing
@@ -21,14 +21,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import shlex
 import signal
 import sys
-import time
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from experiments.threads import set_thread_variables
@@ -36,30 +32,22 @@ from experiments.threads import set_thread_variables
 set_thread_variables()
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.cells.cell import Cell, cell_state
 from experiments.cells.configuration import config_names
-from experiments.cells.curves import CurvePlan, curves_of
+from experiments.cells.curves import curves_of
 from experiments.cells.plan import TablePlan, default_tables, load_table, note_on_hepmass
+from experiments.cells.state import cell_state
+from experiments.commands import rerun_command, results_path, split_names
 from experiments.console import OutputLost, run_command
 from experiments.datasets.raw import RawDataError
-from experiments.directories import (
-    COMMITTED_RESULTS,
-    DEFAULT_RESULTS,
-    check_results,
-    nothing_there,
-)
+from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
 from experiments.settings import check_seconds
-from experiments.store.records import RecordStore, one_line
+from experiments.status import chosen_cells, show_status
+from experiments.store.records import RecordStore
 
 # What runs or renders cells loads numerical libraries; --status does without.
 if TYPE_CHECKING:
-    from experiments.running.runner import Failure, Run
-
-PLAIN_SECONDS = 30.0
-"""Time between two lines of progress where there is no terminal."""
+    from experiments.running.engine import Ended
 
 
 class _Console(Console):
@@ -67,14 +55,6 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         raise OutputLost(BrokenPipeError())
-
-
-def results_path(text: str) -> Path:
-    """Read ``--results`` of a command line."""
-    try:
-        return check_results("--results", text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -88,7 +68,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         nargs="+",
         metavar="TABLE",
         help=f"tables to make: {', '.join(config_names('table'))} (default: all, but of HEPMASS "
-        "the real data's where it is on this computer, else that of the simulation)",
+        "the real data's if it is on this computer, else that of the simulation)",
     )
     parser.add_argument(
         "--method",
@@ -126,92 +106,40 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     only.add_argument("--render", action="store_true", help="render from records; run nothing")
     parsed = parser.parse_args(arguments)
-    for group in ("table", "method"):
-        try:
-            setattr(parsed, group, split_names(getattr(parsed, group), config_names(group)))
-        except ValueError as error:
-            parser.error(f"argument --{group}: {error}")
-    if parsed.jobs < 1:
-        parser.error(f"--jobs must be at least 1, got {parsed.jobs}")
     try:
+        for group in ("table", "method"):
+            setattr(parsed, group, split_names(getattr(parsed, group), config_names(group)))
         check_seconds("--timeout", parsed.timeout)
     except ValueError as error:
         parser.error(str(error))
+    if parsed.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {parsed.jobs}")
     return parsed
 
 
-def split_names(given: Sequence[str] | None, known: Sequence[str]) -> list[str] | None:
-    """Read names between which stand spaces, as in a shell, or commas, as in Hydra's grammar.
-
-    Parameters
-    ----------
-    given : sequence of str or None
-        The words of the command line; None where the option was not given.
-    known : sequence of str
-        Names that there are.
-
-    Returns
-    -------
-    names : list of str or None
-        Each once; None for None.
-
-    Raises
-    ------
-    ValueError
-        A name that is none of these, or none at all.
-    """
-    if given is None:
-        return None
-    names = list(dict.fromkeys(name for word in given for name in word.split(",") if name))
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        told = ", ".join(map(repr, unknown)) or "no name"
-        raise ValueError(f"{told} given; choose from {', '.join(known)}")
-    return names
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str or None
-        None takes those of the process.
-
-    Returns
-    -------
-    status : int
-        The process's exit status.
-    """
+    """Run the command and give its exit status."""
     options = parse_arguments(arguments)
-    console = _Console(highlight=False, soft_wrap=True)
+    console = _Console(highlight=False, soft_wrap=True, markup=False)
     store = RecordStore(options.results / "records")
     overrides = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
     names = options.table or default_tables(store.root)
-    console.print(f"Results: {options.results}", markup=False)
-    note = note_on_hepmass(names)
-    if note:
-        console.print(note, markup=False)
-    if options.status or options.check or options.render:
-        absence = nothing_there(options.results)
-        if absence:
-            console.print(absence, markup=False)
-        if absence and options.render:
-            return 1
+    console.print(f"Results: {options.results}")
+    for note in (note_on_hepmass(names), _absence(options)):
+        if note:
+            console.print(note)
+    if options.render and _absence(options):
+        return 1
     tables = [load_table(name, overrides) for name in names]
     for method in options.method or ():
         if all(method not in table.methods for table in tables):
             console.print(
                 f"{method} is in none of these tables: configs/table/ names their methods. One "
-                f"cell of it: python -m experiments.run method={method}",
-                markup=False,
+                f"cell of it: python -m experiments.run method={method}"
             )
     if options.status or options.check:
-        current, intact = show_status(
-            console, tables, store, options.method, name_stale=options.check
-        )
-        return int(not current if options.check else not intact)
-    failures: list[Failure] = []
+        return show_status(console, tables, store, options.method, check=options.check)
+    failures: list[Ended] = []
     try:
         if not options.render:
             failures = run_tables(console, tables, store, options)
@@ -219,366 +147,108 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         console.print("Interrupted. What is done is kept; the same command goes on from here.")
         return 130
-    except RawDataError as error:
-        console.print(str(error), markup=False)
-        return 1
-    except OSError as error:
+    except (RawDataError, OSError) as error:
         console.print(
-            f"Stopped, for a file could not be read or written: {error}\n"
-            "What is done is kept; once that is mended, the same command goes on from here.",
-            markup=False,
+            str(error)
+            if isinstance(error, RawDataError)
+            else f"Stopped, for a file could not be read or written: {error}\n"
+            "What is done is kept; once that is mended, the same command goes on from here."
         )
         return 1
     print_ledger(console, failures, options)
     return 1 if failures else status
 
 
+def _absence(options: argparse.Namespace) -> str | None:
+    reads = options.status or options.check or options.render
+    return nothing_there(options.results) if reads else None
+
+
+def run_tables(
+    console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
+) -> list[Ended]:
+    """Run the cells that are not done, in parallel, and return those that failed."""
+    from experiments.running.engine import Engine, run_all
+    from experiments.running.progress import Estimates, RunProgress
+
+    if any(table.dataset == "hepmass" for table in tables):
+        from experiments.datasets.hepmass_prepare import ensure_prepared
+
+        ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
+    cells = [cell for table in tables for cell in chosen_cells(table, options.method)]
+    for curve in curves_of(tables):
+        chosen = chosen_cells(curve, options.method)
+        cells += chosen
+        if chosen:
+            console.print(
+                f"With the tables of {curve.dataset} comes the learning curve {curve.name}: "
+                f"{len(chosen)} more cells."
+            )
+    states = [(cell, cell_state(cell, store)) for cell in cells]
+    for _, found in states:
+        if found.state == "damaged":
+            console.print(f"{found.reason}: computed again")
+    todo = [cell for cell, found in states if found.state != "done"]
+    estimates = Estimates([options.results, COMMITTED_RESULTS] if todo else [])
+    # Long cells first, so that none of them is left alone at the end; unknown ones before all.
+    todo.sort(key=lambda cell: -(estimates.of(cell) or float("inf")))
+    progress = RunProgress(console, todo, estimates, options.jobs)
+    console.print(
+        f"{len(cells)} cells: {len(cells) - len(todo)} done already, {len(todo)} to run on "
+        f"{min(options.jobs, max(len(todo), 1))} processes{progress.left(', about {}')}"
+    )
+    failures: list[Ended] = []
+    apart: list[str] = []
+    engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)
+    with progress, closing(run_all(engine, todo)) as events:
+        for ended in events:
+            progress.show(ended)
+            if ended is not None:
+                failures += [ended] if ended.errors else []
+                apart += [f"  {ended.cell.label}: {why}" for why in ended.apart]
+    if apart:
+        console.print("Repetitions ran one after another, for training them together failed:")
+        console.print("\n".join(apart))
+    return failures
+
+
 def render(
     console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
 ) -> int:
-    """Write tables, figures and report from the records, and say where they are.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    tables : sequence of TablePlan
-    store : RecordStore
-    options : argparse.Namespace
-
-    Returns
-    -------
-    status : int
-        1 where a figure could not be made, else 0.
-    """
+    """Write tables, figures and report from the records; 1 if a figure could not be made."""
     if not options.render:
         # Figures may fit. Nothing else needs what this loads.
         from experiments.threads import limit_threads
 
         limit_threads()
-    from experiments.reading.figures import render_figures
-    from experiments.reading.render import (
-        ReadOnce,
-        compare_with_committed,
-        render_provenance,
-        render_summary,
-        render_table,
-    )
-    from experiments.reading.report import render_report
-    from experiments.reading.summary import summarise
-    from experiments.whole_files import TEMPORARY, remove_old
+    from experiments.reading import render as reading
+    from experiments.reading.agreement import compare_with_committed
+    from experiments.store.frame import write_all_csv
 
-    folders = (options.results, options.results / "tables", options.results / "figures")
-    remove_old(path for folder in folders for path in folder.glob(f".*{TEMPORARY}"))
-    store = ReadOnce(store.root)
-    status = 0
-    written = [p for t in tables for p in render_table(t, store, options.results / "tables")]
-    if not options.table:
-        # Of all tables together: a part of them would leave out the others' cells.
-        summary = summarise(tables, store)
-        written.append(render_provenance(tables, store, options.results / "tables"))
-        written += render_summary(summary, options.results)
-    figures = render_figures(
-        store,
-        options.results / "figures",
-        compute=not options.render,
-        tables=tables,
-        tell=lambda line: console.print(line, markup=False),
-        n_workers=options.jobs,
-    )
-    written += figures.paths
-    for line in figures.failures:
-        # The ledger of the cells must still be told.
-        console.print(f"A figure could not be made: {line}", markup=False)
-        status = 1
-    if not options.table:
-        # Last, for it holds the figures.
-        written.append(render_report(tables, summary, store, options.results))
-    for path in written:
-        console.print(f"wrote {path}", markup=False)
+    def say(line: str) -> None:
+        console.print(line, markup=False)
+
+    # Of all tables together: a part of them would leave out the others' cells.
+    whole = not options.table
+    good = reading.render(tables, options.results, compute=not options.render, whole=whole, say=say)
+    say(f"wrote {write_all_csv(options.results)}")
     if not options.render and options.protocol == "paper":
-        committed = RecordStore(COMMITTED_RESULTS / "records")
-        compare_with_committed(console, tables, store, committed)
-    return status
+        compare_with_committed(tables, store, RecordStore(COMMITTED_RESULTS / "records"), say)
+    return int(not good)
 
 
-def run_tables(
-    console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
-) -> list[Failure]:
-    """Run the cells that are not done, in parallel, and return what failed.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    tables : sequence of TablePlan
-    store : RecordStore
-    options : argparse.Namespace
-        ``method``, ``jobs`` and ``timeout`` count here.
-
-    Returns
-    -------
-    failures : list of Failure
-    """
-    from experiments.running.estimates import Estimates
-    from experiments.running.runner import Run
-
-    store.sweep()
-    if any(table.dataset == "hepmass" for table in tables):
-        from experiments.datasets.hepmass_prepare import ensure_prepared
-
-        # Once, here, with its progress in sight, not in every worker's first cell.
-        ensure_prepared()
-    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
-    chosen = {plan.name: chosen_cells(plan, options.method) for plan in plans}
-    for curve in plans[len(tables) :]:
-        if chosen[curve.name]:
-            console.print(
-                f"With the tables of {curve.dataset} comes the learning curve {curve.name}: "
-                f"{len(chosen[curve.name])} more cells.",
-                markup=False,
-            )
-    cells = [cell for found in chosen.values() for cell in found]
-    run = Run(
-        cells,
-        store,
-        Estimates([store, RecordStore(COMMITTED_RESULTS / "records")]),
-        n_workers=options.jobs,
-        timeout_seconds=options.timeout,
-    )
-    for damaged in run.damaged:
-        console.print(f"{damaged}: computed again", markup=False)
-    left = run.seconds_left()
-    about = f", {_duration(left)}" if left else ""
-    console.print(
-        f"{run.n_cells} cells: {run.n_before} done already, {run.n_to_run} to run on "
-        f"{min(options.jobs, max(run.n_to_run, 1))} processes{about}"
-    )
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[told]}"),
-        TimeElapsedColumn(),
-        console=console,
-        # Where nobody looks, a bar is noise; a line now and then says what is to be said.
-        disable=not console.is_terminal,
-    )
-    spoken = time.monotonic()
-    with progress:
-        bar = progress.add_task("cells", total=run.n_to_run, told=describe(run))
-        shown = 0.0
-        for _ in run.go():
-            now = time.monotonic()
-            if console.is_terminal and now - shown >= 0.2:
-                names = ", ".join(run.running) or "cells"
-                progress.update(bar, completed=run.n_done + run.n_failed,
-                                description=escape(names), told=describe(run))  # fmt: skip
-                shown = now
-            if not console.is_terminal and now - spoken >= PLAIN_SECONDS:
-                console.print(f"{time.strftime('%H:%M:%S')} {describe(run)}", markup=False)
-                spoken = now
-        progress.update(bar, completed=run.n_done + run.n_failed, told=describe(run))
-    if run.n_to_run:
-        console.print(describe(run))
-    if run.apart:
-        console.print("Repetitions ran one after another, for training them together failed:")
-    for label, error in run.apart.items():
-        console.print(f"  {label}: {error}", markup=False)
-    return run.failures
-
-
-def describe(run: Run) -> str:
-    """Say in a line how far a run is.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    line : str
-    """
-    told = [f"{run.n_done} of {run.n_to_run} cells done", f"{run.n_failed} failed"]
-    if run.running:
-        told.append(f"{len(run.running)} running")
-    if run.n_elsewhere:
-        told.append(f"{run.n_elsewhere} left to another run")
-    left = run.seconds_left()
-    if left:
-        told.append(f"{_duration(left)} left")
-    return ", ".join(told)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {max(seconds, 1):.0f} seconds"
-    return f"about {seconds / 60:.0f} minutes"
-
-
-def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> list[Cell]:
-    """Pick the cells of a plan that are of some methods.
-
-    Parameters
-    ----------
-    plan : TablePlan or CurvePlan
-    methods : sequence of str or None
-        None picks all.
-
-    Returns
-    -------
-    cells : list of Cell
-    """
-    return [c for (_, m), c in plan.cells.items() if methods is None or m in methods]
-
-
-def show_status(
-    console: Console,
-    tables: Sequence[TablePlan],
-    store: RecordStore,
-    methods: Sequence[str] | None = None,
-    *,
-    name_stale: bool = False,
-) -> tuple[bool, bool]:
-    """Print for each table how many cells are in which state, then the files that are not right.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    tables : sequence of TablePlan
-    store : RecordStore
-    methods : sequence of str or None
-        Count only cells of these.
-    name_stale : bool
-        Whether stale cells are named, too.
-
-    Returns
-    -------
-    current : bool
-        Whether every record that is there is a valid one, of the data, code and libraries that are
-        here.
-    intact : bool
-        Whether every record that is there is a valid one.
-    """
-    scan = store.scan()
-    n_stale, n_unknown = 0, 0
-    damaged = {damage.path: damage.reason for damage in scan.damaged}
-    wanted: set[Path] = set()
-    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
-    for plan in plans:
-        counts: Counter[str] = Counter()
-        reasons: Counter[str] = Counter()
-        for cell in plan.cells.values():
-            wanted.add(store.path(cell.dataset, cell.task, cell.method, cell.config_sha256))
-        chosen = chosen_cells(plan, methods)
-        if not chosen:
-            continue
-        for cell in chosen:
-            found = cell_state(cell, store, read=scan.at, data_sha256=Cell.remembered_data_sha256)
-            counts[found.state] += 1
-            if found.state == "damaged":
-                damaged.setdefault(
-                    store.path(cell.dataset, cell.task, cell.method, cell.config_sha256),
-                    str(found.reason),
-                )
-            if found.state == "unavailable":
-                reasons[str(found.reason)] += 1
-            if found.state == "stale":
-                n_stale += 1
-                if name_stale:
-                    console.print(f"stale: {cell.label}", markup=False)
-        told = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
-        console.print(f"{plan.name}: {len(chosen)} cells: {told}")
-        n_unknown += counts["unavailable"]
-        for reason, n in reasons.items():
-            console.print(f"  {n} of unavailable data: {reason}", markup=False)
-    for path, reason in damaged.items():
-        console.print(one_line(f"damaged: {path}: {reason}"), markup=False)
-    for path in scan.foreign:
-        console.print(one_line(f"foreign: {path}: no record; it is not read"), markup=False)
-    others = sum(store.path_of(record) not in wanted for record in scan)
-    if others:
-        console.print(f"{others} records of other cells than these tables have")
-    if n_stale:
-        console.print(
-            f"Stale: {n_stale} of the cells above; what is rendered of them is not of this code."
-        )
-    return not (n_stale or n_unknown or damaged), not damaged
-
-
-def print_ledger(
-    console: Console, failures: Sequence[Failure], options: argparse.Namespace
-) -> None:
-    """Print every failure with the command that runs just its cell again.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    failures : sequence of Failure
-    options : argparse.Namespace
-    """
-    if not failures:
-        return
-    by_cell: dict[str, list[Failure]] = {}
-    for failure in failures:
-        by_cell.setdefault(failure.cell.label, []).append(failure)
-    n = sum(failure.repetition is not None for failure in failures)
-    console.print(f"\n{len(by_cell)} cells failed, {n} repetitions failed:")
-    for label, found in by_cell.items():
-        for failure in found:
-            which = "" if failure.repetition is None else f", repetition {failure.repetition}"
-            kind = "" if failure.status == "failed" else f"{failure.status}: "
-            console.print(f"  {label}{which}: {kind}{failure.error}", markup=False)
-        command = rerun_command(found[0].cell, options.results, options.protocol)
-        console.print(f"    {command}", markup=False)
-
-
-def rerun_command(cell: Cell, results: Path, protocol: str, overrides: Sequence[str] = ()) -> str:
-    """Command that runs just one cell.
-
-    Parameters
-    ----------
-    cell : Cell
-    results : Path
-        Directory that holds ``records``.
-    protocol : str
-        Config name.
-    overrides : sequence of str
-        Of the config, in Hydra's grammar.
-
-    Returns
-    -------
-    command : str
-        For a shell.
-    """
-    command = [
-        "python",
-        "-m",
-        "experiments.run",
-        f"dataset={cell.dataset}",
-        f"dataset.task={hydra_value(cell.task)}",
-        f"method={cell.method}",
-        *cell.overrides,
-        f"runtime.results={hydra_value(str(results))}",
-    ]
-    if protocol != "paper":
-        command.append(f"protocol={protocol}")
-    command += overrides
-    return shlex.join(command)
-
-
-def hydra_value(text: str) -> str:
-    """Write a text as a value in Hydra's grammar, in quotes unless it is a plain word."""
-    # Numbers that their own text would not come back from, such as 1e5, count as plain no more.
-    if re.fullmatch(r"[A-Za-z/.][A-Za-z0-9/._-]*|0|[1-9][0-9]*", text, re.ASCII) and (
-        text.lower() not in ("true", "false", "null", "nan", "inf")
-    ):
-        return text
-    # Backslashes count where quotes, interpolations or the end follow.
-    text = re.sub(r"(\\*)\$\{", lambda found: f"{found[1]}{found[1]}\\${{", text)
-    text = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
-    return f"'{text}'"
+def print_ledger(console: Console, failures: Sequence[Ended], options: argparse.Namespace) -> None:
+    """Print every failure, and for each cell the command that runs just it again."""
+    if failures:
+        console.print(f"\n{len(failures)} cells failed:")
+    for ended in failures:
+        for error in ended.errors:
+            console.print(f"  {ended.cell.label}, {error}")
+        console.print(f"    {rerun_command(ended.cell, options.results, options.protocol)}")
 
 
 def _terminate(number: int, frame: object) -> None:
-    """Take SIGTERM, as schedulers send it before they kill, for Ctrl-C."""
+    """Treat SIGTERM, as schedulers send it before they kill, as Ctrl-C."""
     raise KeyboardInterrupt
 
 

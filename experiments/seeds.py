@@ -6,22 +6,11 @@ import hashlib
 
 
 def derive_seed(*names: str | int) -> int:
-    """Derive a seed from the names of what it is for.
-
-    Parameters
-    ----------
-    *names : str or int
-        Such as data set, task, repetition, method. ("a", "bc") and ("ab", "c") differ.
-
-    Returns
-    -------
-    seed : int
-        In [0, 2**31), the range that NumPy's legacy generators, scikit-learn and torch all take.
-    """
+    """Derive a seed in [0, 2**31) from names; ("a", "bc") and ("ab", "c") give different ones."""
     text = "\x1f".join(str(name) for name in names)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
-def method_seed_of(dataset: str, task: str, method: str, repetition: int) -> int:
-    """Derive the seed of a method's own randomness from the names of what it runs on."""
+def method_seed(dataset: str, task: str, method: str, repetition: int) -> int:
+    """Seed of a method's own randomness, from the names of what it runs on."""
     return derive_seed(dataset, task, "method", method, repetition)

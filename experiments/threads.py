@@ -57,6 +57,9 @@ def set_thread_variables(*, kernels: bool = True) -> None:
         os.environ[variable] = "1"
     if not kernels:
         os.environ[SWITCH] = "unpinned"
+        for variable, pinned in KERNELS.items():  # as a process that pins its own hands them down
+            if os.environ.get(variable) == pinned:
+                del os.environ[variable]
     switch = os.environ.get(SWITCH, "pinned")
     if switch not in ("pinned", "unpinned"):
         raise SystemExit(f"{SWITCH} must be pinned (the default) or unpinned; got {switch!r}.")

@@ -3,10 +3,14 @@
 from krda._version import __version__
 from krda.adaptation import AlignedClassifier, DomainAdaptationClassifier
 from krda.estimator import KRDA
-from krda.linear_gaussian import LinearGaussianDensity
+from krda.gaussian import LinearGaussianDensity
 from krda.rnade import RNADE, RNADEDensity
 from krda.training import DivergenceError, TrainingHistory, TrainingOptions
+from krda.transformer import KnotheRosenblatt
 from krda.transport import Density, knothe_rosenblatt
+
+# The optional accelerators register here, and nowhere else, with the one switch, krda._switch.
+from krda import _fast as _fast  # isort: skip
 
 __all__ = [
     "KRDA",
@@ -15,6 +19,7 @@ __all__ = [
     "Density",
     "DivergenceError",
     "DomainAdaptationClassifier",
+    "KnotheRosenblatt",
     "LinearGaussianDensity",
     "RNADEDensity",
     "TrainingHistory",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from krda.estimator import Domain
+from krda.fitting import Domain
 from krda.notices import printable
 
 # None of the bounds below was chosen by accuracies on a target.
@@ -34,7 +34,7 @@ WORSE_NATS = 0.02
 #: 100 checks at most, if it is not so.
 DIFFERENCE_LEVEL = 0.05
 
-#: The carried source is called still far where more than this share of the energy distance is
+#: The transported source counts as still far if more than this share of the energy distance is
 #: left, and more than noise. The distance's square root is a metric, and for a small shift in
 #: proportion to it: a quarter is half of the way. The bound is no multiple of the noise: that
 #: falls with the rows, while a fitted density never becomes exact.
@@ -153,7 +153,7 @@ class ColumnGap:
     ----------
     name : str
     before, after : float
-        Of the source as it is, and carried; in [0, 1]. Means over fits.
+        Of the source as it is, and transported; in [0, 1]. Means over fits.
     """
 
     name: str
@@ -451,8 +451,9 @@ def _transport_objections(check: TransportCheck, agreement: float) -> Iterator[s
         )
     elif check.far:
         yield (
-            f"The carried source is still far from the target: {check.after / check.before:.0%} of "
-            f"the energy distance is left, {change}. Look at the columns that are left furthest; "
+            "The transported source is still far from the target: "
+            f"{check.after / check.before:.0%} of the energy distance is left, {change}. "
+            "Look at the columns that are left furthest; "
             "give the density more rows or steps (max_steps), or leave such columns out of both "
             "tables."
         )
@@ -536,7 +537,7 @@ def _refit_objections(
     if failures:
         n = n_others + sum(len(c.failures) + len(c.disagreement) for c in (seeds, orders))
         yield (
-            f"{len(failures)} of {n} refits failed, so the fit that you have hangs on luck. The "
+            f"{len(failures)} of {n} refits failed, so your fit depends on luck. The "
             f"first: {failures[0]}"
         )
 
@@ -564,7 +565,7 @@ def _report(a: Assessment) -> Iterator[str]:
     else:
         yield from _report_left_out(a)
     yield ""
-    yield "What hangs on arbitrary choices? Target rows with another prediction"
+    yield "What depends on arbitrary choices? Target rows with another prediction"
     for what, refits in (("other seeds", a.seeds), ("other column orders", a.orders)):
         n = len(refits.disagreement)
         if n > 1:
@@ -607,8 +608,8 @@ def _report_classes(classes: Sequence[ClassShare]) -> Iterator[str]:
         ("each table standardised", "standardized"),
     ):
         yield f"  {what:26}" + "".join(f"{_percent(getattr(s, name)):>12}" for s in shown)
-    yield "  KRDA carries the source's shares along. Where the target's are others, rows of one"
-    yield "  class are carried to places of another, and nothing above shows it."
+    yield "  KRDA keeps the source's class shares. If the target's differ, rows of one"
+    yield "  class are moved to places of another, and nothing above shows it."
 
 
 _LEFT_OUT: dict[LeftOut, str] = {
@@ -635,7 +636,7 @@ def _report_left_out(a: Assessment) -> Iterator[str]:
     low, high = t.change.interval
     for what, value, more in (
         ("source as it is", t.before, ""),
-        ("carried by KRDA", t.after, f"  (change between {low:+.4f} and {high:+.4f})"),
+        ("moved by KRDA", t.after, f"  (change between {low:+.4f} and {high:+.4f})"),
         ("columns standardised instead", t.standardized, ""),
         ("noise: samples of the target", t.noise, ""),
     ):

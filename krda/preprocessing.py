@@ -1,11 +1,30 @@
-"""What makes a real table fit for a density: atoms spread, columns at one scale, constants aside.
+r"""What makes a real table fit for a density: point masses spread, columns at one scale.
 
-A conditional density is learnt on columns without point masses (:mod:`krda.atoms`) and of about
-unit scale. Each domain can be standardised by its own mean and standard deviation or both by those
-of the pooled rows. The Knothe-Rosenblatt map does not change under increasing maps of single
-columns, so none of this touches its definition; what changes is how well the shared part of the
-network serves both domains. Standardising each domain by itself keeps every column at unit scale
-however far apart the domains are.
+Both maps are increasing in each column, and the Knothe-Rosenblatt map does not change under such
+maps: they change how well a density can be fitted, and nothing of the method's definition.
+
+**Scale.** Each domain is standardised by its own mean and standard deviation, or both by those of
+the pooled rows. By its own, every column has unit scale however far apart the domains are.
+
+**Point masses.** A Rosenblatt transform takes a row to independent uniforms only if no conditional
+has an atom. Counts, flags, rounded and zero-inflated columns do have atoms. The remedy is the
+*distributional transform* (Rueschendorf 2009): the rows of an atom are spread at random over the
+whole step of the distribution function,
+
+    u = F(x-) + v (F(x) - F(x-)),    v uniform in (0, 1) and independent of x,
+
+which is uniform again. Here each atom is widened to a cell of its own before a density is fitted,
+and its rows are spread evenly over the cell; on the way back, all of a cell is the atom. So
+transported rows take the target's own values in such columns, in the target's proportions.
+
+A column is *discrete* if few values make up all of its rows: its cells are [0, 1), [1, 2), ... in
+the order of the values. In other columns, such as a zero-inflated amount, each atom gets a cell of
+one standard deviation that is inserted into the line.
+
+References
+----------
+L. Rueschendorf (2009). On the distributional transform, Sklar's theorem, and the empirical copula
+process. Journal of Statistical Planning and Inference 139, 3921-3927.
 """
 
 from __future__ import annotations
@@ -15,38 +34,85 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-
-from krda.atoms import Atoms, find_atoms
+from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 Scaling = Literal["domain", "pooled"]
+ColumnOrder = Literal["given", "reversed", "random"] | ArrayLike
 
-# A column whose range is below this share of its largest magnitude is constant up to rounding;
-# dividing by such a number would blow rounding errors up to unit scale.
+# A column is discrete if its values are held by this many rows each, on average...
+_ROWS_A_VALUE = 10
+# ... or if they are whole numbers and held by this many: counts with a long tail.
+_ROWS_A_WHOLE_NUMBER = 2
+# In any other column a value is an atom if at least this share of the rows holds it...
+_ATOM_SHARE = 0.05
+# ... and this many: among a handful of rows one tie is a large share.
+_ATOM_ROWS = 10
+# A column whose range is below this share of its largest magnitude is constant up to rounding.
 _CONSTANT = 10 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
-class Standardization:
-    """Location and scale of one domain's columns.
+class Atoms:
+    """The atoms of one column, and the cells that they are spread over.
 
     Attributes
     ----------
-    location, scale : ndarray of shape (d,)
-        Subtracted from a row, then divided by; scales are positive.
+    values : ndarray of shape (n_atoms,)
+        The atoms, in increasing order; empty in a continuous column.
+    width : float
+        Width of a cell.
+    discrete : bool
+        Whether the column has no other values.
     """
 
-    location: FloatArray
-    scale: FloatArray
+    values: FloatArray
+    width: float
+    discrete: bool
 
-    def forward(self, X: FloatArray) -> FloatArray:
-        """Bring rows (n, d) to unit scale."""
-        return (X - self.location) / self.scale
+    def spread(self, x: FloatArray, v: FloatArray) -> FloatArray:
+        """Spread atoms x (n,) over their cells, to the places v in [0, 1); shift other values.
 
-    def backward(self, Z: FloatArray) -> FloatArray:
-        """Bring rows (n, d) back to the domain's own scale."""
-        return Z * self.scale + self.location
+        In a discrete column, a value that is no atom counts as the nearest one.
+        """
+        if not len(self.values):
+            return x
+        if self.discrete:
+            middles = (self.values[1:] + self.values[:-1]) / 2
+            return np.searchsorted(middles, x, side="right") + v
+        below = np.searchsorted(self.values, x, side="left")
+        return x + self.width * (below + np.where(self.is_atom(x), v, 0.0))
+
+    def collapse(self, z: FloatArray) -> FloatArray:
+        """Bring spread values z (n,) back: all of a cell becomes its atom."""
+        if not len(self.values):
+            return z
+        if self.discrete:
+            return self.values[np.clip(np.floor(z), 0, len(self.values) - 1).astype(np.intp)]
+        left = self.values + self.width * np.arange(len(self.values))
+        begun = np.searchsorted(left, z, side="right")
+        last = np.maximum(begun - 1, 0)
+        within = (begun > 0) & (z < left[last] + self.width)
+        return np.where(within, self.values[last], z - self.width * begun)
+
+    def is_atom(self, x: FloatArray) -> NDArray[np.bool_]:
+        """Say which values are spread over a cell."""
+        return np.full(x.shape, True) if self.discrete else np.isin(x, self.values)
+
+
+def find_atoms(x: FloatArray) -> Atoms:
+    """Find the atoms of a column (n,).
+
+    They are all its values if these are held by 10 rows each on average, or by 2 if they are whole
+    numbers; else the values that 5 % of the rows, and at least 10, hold.
+    """
+    values, counts = np.unique(x, return_counts=True)
+    whole = bool((values == np.floor(values)).all())
+    rows_a_value = _ROWS_A_WHOLE_NUMBER if whole else _ROWS_A_VALUE
+    if len(values) * rows_a_value <= len(x):
+        return Atoms(values, 1.0, discrete=True)
+    frequent = counts >= max(_ATOM_SHARE * len(x), _ATOM_ROWS)
+    return Atoms(values[frequent], float(x.std()), discrete=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +122,13 @@ class ColumnMap:
     Attributes
     ----------
     atoms : tuple of Atoms, one a column
-    standardization : Standardization
-        Of the columns after their atoms were spread.
+    location, scale : ndarray of shape (d,)
+        Subtracted from a row whose atoms were spread, then divided by; scales are positive.
     """
 
     atoms: tuple[Atoms, ...]
-    standardization: Standardization
+    location: FloatArray
+    scale: FloatArray
 
     @property
     def has_atoms(self) -> bool:
@@ -69,154 +136,115 @@ class ColumnMap:
         return any(len(a.values) for a in self.atoms)
 
     def forward(self, X: FloatArray, seed: int) -> FloatArray:
-        """Map rows to the density's columns.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        seed : int
-            Of the places within the cells of atoms, see :func:`random_places`.
-
-        Returns
-        -------
-        Z : ndarray of shape (n, d)
-        """
-        return self.standardization.forward(spread_atoms(X, self.atoms, seed))
+        """Map rows (n, d) to the density's columns; the seed is that of :func:`random_places`."""
+        ((_, Z),) = self.forward_blocks(X, np.arange(X.shape[1]), seed, max(len(X), 1))
+        return Z
 
     def forward_blocks(
         self, X: FloatArray, columns: NDArray[np.intp], seed: int, block_rows: int
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Map some columns of a large table block by block, number for number as in one go.
+        """Map some columns of a large table block by block: yield rows, and what they map to.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, m)
-        columns : ndarray of int, shape (d,)
-            The columns of X that are mapped, in the density's order.
-        seed : int
-        block_rows : int
-
-        Yields
-        ------
-        rows : slice
-        Z : ndarray of shape (n_rows, d)
-            Those rows, mapped.
+        The values are those of the table mapped in one go.
         """
         state = row_states((X[:, j] for j in columns), seed) if self.has_atoms else None
         for start in range(0, len(X), block_rows):
             rows = slice(start, start + block_rows)
             part = X[rows][:, columns]
             if state is not None:
-                part = _spread(part, self.atoms, _places(state[rows], len(columns)))
-            yield rows, self.standardization.forward(part)
+                part = _spread(part, self.atoms, state[rows])
+            yield rows, (part - self.location) / self.scale
 
     def backward(self, Z: FloatArray) -> FloatArray:
         """Map rows (n, d) of the density's columns to the domain's own."""
-        spread = self.standardization.backward(Z)
+        spread = Z * self.scale + self.location
         columns = [a.collapse(z) for a, z in zip(self.atoms, spread.T, strict=True)]
         return np.column_stack(columns)
 
     def centres(self, column: int, z: FloatArray) -> FloatArray:
-        """Move mapped values of one column to the centres of the cells that they lie in.
+        """Move mapped values (n,) of one column to the centres of their cells, if they have any.
 
-        Parameters
-        ----------
-        column : int
-        z : ndarray of shape (n,)
-
-        Returns
-        -------
-        given : ndarray of shape (n,)
-            What a conditional density is to be given: values in no cell stay where they are.
+        That is what a conditional density is given.
         """
         atoms = self.atoms[column]
         if not len(atoms.values):
             return z
-        location, scale = self.standardization.location[column], self.standardization.scale[column]
+        location, scale = self.location[column], self.scale[column]
         x = atoms.collapse(z * scale + location)
         return (atoms.spread(x, np.full(len(x), 0.5)) - location) / scale
 
     def all_centres(self, Z: FloatArray) -> FloatArray:
-        """Move mapped rows (n, d) to the centres of their cells; Z itself if there are none."""
-        if not self.has_atoms:
-            return Z
+        """Move mapped rows (n, d) to the centres of their cells."""
         return np.column_stack([self.centres(i, z) for i, z in enumerate(Z.T)])
 
     def log_volume(self, X: FloatArray) -> FloatArray:
-        """Logarithm of what a density of the mapped rows is multiplied with to be one of rows X.
+        """Logarithm of the factor from a density of the mapped rows to one of the rows X (n, d).
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-
-        Returns
-        -------
-        log_volume : ndarray of shape (n,)
-            The result is a density with respect to length for continuous values, and a probability
-            for atoms.
+        That one is a density with respect to length for continuous values, and a probability for
+        atoms.
         """
-        result = np.full(len(X), -np.log(self.standardization.scale).sum())
+        result = np.full(len(X), -np.log(self.scale).sum())
         for atoms, x in zip(self.atoms, X.T, strict=True):
             if len(atoms.values):
                 result += np.where(atoms.is_atom(x), np.log(atoms.width), 0.0)
         return result
 
 
-def spread_atoms(X: FloatArray, atoms: tuple[Atoms, ...], seed: int) -> FloatArray:
-    """Spread every column's atoms over their cells.
+def column_maps(
+    Xs: FloatArray, Xt: FloatArray, scaling: Scaling, seed: int, *, spread: bool = True
+) -> tuple[ColumnMap, ColumnMap]:
+    """Compute the column maps of the source (n, d) and the target (m, d), without constant columns.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    atoms : tuple of Atoms, one a column
-    seed : int
-
-    Returns
-    -------
-    S : ndarray of shape (n, d)
+    With the scaling "domain" each domain has its own atoms, means and standard deviations; with
+    "pooled" both have those of all rows, in which each domain counts half. ``spread=False`` looks
+    for no atoms.
     """
+    if scaling not in ("domain", "pooled"):
+        raise ValueError(f"scaling must be 'domain' or 'pooled', got {scaling!r}.")
+    none = Atoms(np.empty(0), 1.0, discrete=False)
+    pooled = scaling == "pooled"
+    searched = (np.vstack([Xs, Xt]),) * 2 if pooled else (Xs, Xt)
+    atoms = [tuple(find_atoms(x) if spread else none for x in X.T) for X in searched]
+    Ss, St = (spread_atoms(X, a, seed) for X, a in zip((Xs, Xt), atoms, strict=True))
+    means, deviations = zip(*(_moments(S) for S in (Ss, St)), strict=True)
+    if pooled:
+        location = (means[0] + means[1]) / 2
+        variance = (((Ss - location) ** 2).mean(axis=0) + ((St - location) ** 2).mean(axis=0)) / 2
+        means, deviations = (location,) * 2, (np.sqrt(variance),) * 2
+    source, target = map(ColumnMap, atoms, means, deviations)
+    return source, target
+
+
+def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations; column by column, whatever the table's layout in memory."""
+    columns = [np.ascontiguousarray(x) for x in X.T]
+    return np.array([np.mean(x) for x in columns]), np.array([np.std(x) for x in columns])
+
+
+def spread_atoms(X: FloatArray, atoms: tuple[Atoms, ...], seed: int) -> FloatArray:
+    """Spread the atoms of every column of a table (n, d) over their cells."""
     if not any(len(a.values) for a in atoms):
         return X
-    return _spread(X, atoms, random_places(X, seed))
+    return _spread(X, atoms, row_states(X.T, seed))
 
 
-def _spread(X: FloatArray, atoms: tuple[Atoms, ...], places: FloatArray) -> FloatArray:
+def _spread(X: FloatArray, atoms: tuple[Atoms, ...], state: NDArray[np.uint64]) -> FloatArray:
+    places = _places(state, X.shape[1])
     columns = [a.spread(x, v) for a, x, v in zip(atoms, X.T, places.T, strict=True)]
     return np.column_stack(columns)
 
 
 def random_places(X: FloatArray, seed: int) -> FloatArray:
-    """Draw uniform numbers that belong to rows, wherever in a table these stand.
+    """Draw uniform numbers in [0, 1) that belong to the rows of a table (n, d).
 
     A row has the same numbers alone, in another order, or among other rows. Equal rows are told
-    apart by how many of them stand before; carried one at a time they all count as the first.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    seed : int
-
-    Returns
-    -------
-    places : ndarray of shape (n, d)
-        In [0, 1).
+    apart by the number of them that come before.
     """
     return _places(row_states(X.T, seed), X.shape[1])
 
 
 def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
-    """Hash each row, and how many equal ones stand before it: what its places are made from.
-
-    Parameters
-    ----------
-    columns : iterable of ndarray of shape (n,)
-        The table's columns.
-    seed : int
-
-    Returns
-    -------
-    state : ndarray of shape (n,), uint64
-    """
+    """Hash each row (n,), and the number of equal rows before it; columns of shape (n,)."""
     state: NDArray[np.uint64] = np.array(seed, dtype=np.uint64)
     for column in columns:
         # -0.0 and 0.0 are one value.
@@ -242,142 +270,56 @@ def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _occurrence(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Count for each key how many equal ones stand before it."""
+    """Count for each key how many equal ones come before it."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.r_[True, ordered[1:] != ordered[:-1]]
     positions = np.arange(len(keys))
-    start = np.maximum.accumulate(np.where(first, positions, 0))
     counts = np.empty(len(keys), dtype=np.uint64)
-    counts[order] = positions - start
+    counts[order] = positions - np.maximum.accumulate(np.where(first, positions, 0))
     return counts
 
 
-def column_maps(
-    Xs: FloatArray, Xt: FloatArray, scaling: Scaling, seed: int, *, spread: bool = True
-) -> tuple[ColumnMap, ColumnMap]:
-    """Compute the column maps of the source and of the target.
-
-    Parameters
-    ----------
-    Xs : ndarray of shape (n_source, d)
-    Xt : ndarray of shape (n_target, d)
-        Without constant columns.
-    scaling : {"domain", "pooled"}
-    seed : int
-        Of the places within the cells of atoms.
-    spread : bool, default=True
-        Whether atoms are looked for.
-
-    Returns
-    -------
-    source, target : ColumnMap
-        With "domain" each domain has atoms of its own; with "pooled" both have those of all rows,
-        so that one scale fits both.
-    """
-    none = Atoms(np.empty(0), 1.0, discrete=False)
-    searched = (np.vstack([Xs, Xt]),) * 2 if scaling == "pooled" else (Xs, Xt)
-    atoms = [tuple(find_atoms(x) if spread else none for x in X.T) for X in searched]
-    rows = [spread_atoms(X, a, seed) for X, a in zip((Xs, Xt), atoms, strict=True)]
-    scales = standardizations(rows[0], rows[1], scaling)
-    return ColumnMap(atoms[0], scales[0]), ColumnMap(atoms[1], scales[1])
+def resolve_column_order(column_order: ColumnOrder, d: int, seed: int) -> NDArray[np.intp]:
+    """Numbers of d columns in the order asked for; ValueError if it is no order."""
+    if not isinstance(column_order, str):
+        order = np.asarray(column_order)
+        if order.shape == (d,) and np.array_equal(np.sort(order), np.arange(d)):
+            return order.astype(np.intp)
+    elif column_order == "given":
+        return np.arange(d)
+    elif column_order == "reversed":
+        return np.arange(d)[::-1].copy()
+    elif column_order == "random":
+        return np.random.default_rng(seed).permutation(d)
+    raise ValueError(
+        "column_order must be 'given', 'reversed', 'random' or a permutation of the "
+        f"{d} column numbers 0 to {d - 1}, got {column_order!r}."
+    )
 
 
 def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
-    """Find the columns that hold one value, up to rounding.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-
-    Returns
-    -------
-    constant : ndarray of shape (d,), bool
-    """
+    """Say which columns of a table hold one value, up to rounding."""
     least, largest = X.min(axis=0), X.max(axis=0)
     with np.errstate(over="ignore"):  # a range beyond double precision is no constant
         return largest - least <= _CONSTANT * np.maximum(np.abs(least), np.abs(largest))
 
 
 def unscalable_columns(X: FloatArray) -> NDArray[np.bool_]:
-    """Find the columns whose standard deviation is no positive number in double precision.
+    """Say which columns have no positive standard deviation in double precision.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-
-    Returns
-    -------
-    unscalable : ndarray of shape (d,), bool
-        Of columns that are not constant, those of numbers beyond some 1e-160 to 1e150.
+    They are constant, or hold numbers below about 1e-160 or above 1e150.
     """
     with np.errstate(all="ignore"):
-        deviation = _standard_deviations(X)
+        deviation = _moments(X)[1]
     return ~((deviation > 0) & (deviation < np.inf))
 
 
 def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:
-    """Find the columns whose outliers leave the other rows too little room.
+    """Find the columns of standardised rows whose outliers leave the other rows too little room.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-        Standardised rows.
-    resolution : float
-        Smallest standard deviation that the density can express.
-
-    Returns
-    -------
-    columns : ndarray of int
-        Those whose inner 95 % of rows lie within five times the resolution, yet not on one value.
+    The inner 95 % of their rows lie within five times the resolution, which is the smallest
+    standard deviation that the density can express, yet not on one value.
     """
     lower, upper = np.array([np.quantile(z, [0.025, 0.975]) for z in Z.T]).T
     return np.flatnonzero((upper > lower) & (upper - lower <= 5 * resolution))
-
-
-def standardizations(
-    Xs: FloatArray, Xt: FloatArray, scaling: Scaling
-) -> tuple[Standardization, Standardization]:
-    """Compute the standardisation of the source and of the target.
-
-    Parameters
-    ----------
-    Xs : ndarray of shape (n_source, d)
-    Xt : ndarray of shape (n_target, d)
-        Without constant columns.
-    scaling : {"domain", "pooled"}
-        Each domain by its own mean and standard deviation, or both by those of the pooled rows,
-        in which each domain counts half whatever its size.
-
-    Returns
-    -------
-    source, target : Standardization
-
-    Raises
-    ------
-    ValueError
-        Another value of ``scaling``.
-    """
-    # Column by column: a column's numbers then do not depend on how the table lies in memory, and
-    # no further table is made.
-    means = [np.array([np.mean(x) for x in _columns(X)]) for X in (Xs, Xt)]
-    if scaling == "domain":
-        return (
-            Standardization(means[0], _standard_deviations(Xs)),
-            Standardization(means[1], _standard_deviations(Xt)),
-        )
-    if scaling == "pooled":
-        location = (means[0] + means[1]) / 2
-        variance = (((Xs - location) ** 2).mean(axis=0) + ((Xt - location) ** 2).mean(axis=0)) / 2
-        pooled = Standardization(location, np.sqrt(variance))
-        return pooled, pooled
-    raise ValueError(f"scaling must be 'domain' or 'pooled', got {scaling!r}.")
-
-
-def _standard_deviations(X: FloatArray) -> FloatArray:
-    return np.array([np.std(x) for x in _columns(X)])
-
-
-def _columns(X: FloatArray) -> Iterator[FloatArray]:
-    """Give a table's columns one after another, each in a piece of memory."""
-    return (np.ascontiguousarray(x) for x in X.T)

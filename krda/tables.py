@@ -146,7 +146,9 @@ def read_tables(
     pandas = import_pandas()
     notes: list[str] = []
     S, T = (_read(path, separator, encoding, notes) for path in (source, target))
-    unknown = [name for name in drop if name not in S and name not in T]
+    # An empty column without a name is left out already, and may be named all the same.
+    missing = [name for name in drop if name not in S and name not in T]
+    unknown = [name for name in missing if not name.startswith("Unnamed: ")]
     if unknown:
         raise TableError(f"--drop names columns that neither file has: {listed(unknown)}.")
     if label in drop:

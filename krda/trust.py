@@ -47,10 +47,11 @@ from krda.assessment import (
     objections,
 )
 from krda.diagnostics import column_distances, energy_distance, unit_scale
-from krda.estimator import KRDA, Domain
+from krda.estimator import KRDA
 from krda.extrapolation import describe_far_rows
+from krda.fitting import Domain
+from krda.gaussian import LinearGaussianDensity
 from krda.inputs import check_labels
-from krda.linear_gaussian import LinearGaussianDensity
 from krda.notices import printable
 from krda.parameters import require_integer
 from krda.training import hold_out
@@ -138,10 +139,10 @@ def assess(
     agreements = [float(np.mean(other == predicted)) for other in (source_only, standardized)]
     far_rows = describe_far_rows(
         carried,
-        model.target_range_,
+        model.ranges_["target"],
         model.column_order_,
         training=True,
-        names=model._names(np.arange(model.n_features_in_)),
+        names=model.map_.names(np.arange(model.n_features_in_)),
     )
     sentences = [
         *objections(densities, transport, seeds, orders, agreements[1]),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from speed.data import domains, standardized
-from speed.measure import Case, Prepared, require, require_memory
+from speed.measure import LOOPS, Case, Prepared, require, require_memory
 from speed.plan import Section, Sizes
 
 OURS = "KRDA, fit and transform"
@@ -89,7 +89,7 @@ def _groups_of_scale(sizes: Sizes) -> Iterator[list[Case]]:
         case = partial(Case, columns={"d": _D, "n": n}, limit=3 * sizes.long_seconds)
         yield [
             case(FIT, prepare_fit, {**rows, "max_steps": steps}, series="fit"),
-            case(f"{FIT}, not compiled", prepare_fit, {**rows, "max_steps": steps}, plain=True,
+            case(f"{FIT}, not compiled", prepare_fit, {**rows, "max_steps": steps}, without=LOOPS,
                  compared_to=FIT, series="plain fit"),
             case(TRANSFORM, prepare_transform, {**rows, "max_steps": sizes.few_steps},
                  series="transform"),

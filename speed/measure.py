@@ -30,7 +30,9 @@ from typing import Any
 
 Row = dict[str, Any]
 # torch's optimisers load torch._dynamo, a second's work, when the first one is made.
-_PRELOAD = ["torch._dynamo", "sklearn.svm", "sklearn.dummy", "krda", "speed.sections"]
+LOOPS = "krda._fast.loops"  # what numba compiles
+
+_PRELOAD = ["torch._dynamo", "sklearn.svm", "sklearn.dummy", "krda.estimator", "speed.sections"]
 
 
 class NotRun(Exception):
@@ -52,8 +54,8 @@ class Case:
     ``prepare(**arguments)`` is a module's function that gives :class:`Prepared` or raises
     :class:`NotRun`. ``columns`` describe the case in its row. The ratio is taken to the case of
     the group named ``compared_to``. Cases of one ``series`` come in the order of their cost: if
-    one exceeds its time limit, the later ones are not tried. ``plain`` switches off what
-    accelerates krda.
+    one exceeds its time limit, the later ones are not tried. ``without`` names what accelerates
+    krda and is switched off: ``krda._fast``, or a module of it.
     """
 
     name: str
@@ -63,7 +65,7 @@ class Case:
     threads: int = 1
     compared_to: str | None = None
     series: str | None = None
-    plain: bool = False
+    without: str | None = None
     limit: float = 0.0
 
 
@@ -217,8 +219,8 @@ def _prepare(case: Case) -> None:
     if case.threads > len(available_cores()):
         raise NotRun(f"{case.threads} threads on {len(available_cores())} core")
     torch.set_num_threads(case.threads)
-    if case.plain:
-        use_plain_code()
+    if case.without is not None:
+        switch_off(case.without)
     _prepared = case.prepare(**case.arguments)
 
 
@@ -249,15 +251,14 @@ def _reset_peak() -> float:
     return _peak()
 
 
-def use_plain_code() -> None:
-    """Switch off what accelerates krda, for this process."""
-    if importlib.util.find_spec("krda._switch") is not None:
-        importlib.import_module("krda._switch").FAST.clear()
-        return
-    from krda import mixture, transport
+def switch_off(fast: str) -> None:
+    """Switch off the accelerators of krda in a module of ``krda._fast``, for this process."""
+    from krda import KRDA, _switch
 
-    mixture.COMPILED = False
-    transport.BLOCK_ROWS = transport.block_rows(compiled=False)
+    assert KRDA is not None  # With it, all of them have registered.
+    for name, function in tuple(_switch.FAST.items()):
+        if function.__module__.startswith(fast):
+            del _switch.FAST[name]
 
 
 def available_cores() -> set[int]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from speed.data import domains, standardized
-from speed.measure import Case, Prepared, require
+from speed.measure import LOOPS, Case, Prepared, require
 from speed.plan import Section, Sizes
 
 OURS = "KR transport"
@@ -95,7 +95,7 @@ def groups(sizes: Sizes) -> Iterator[list[Case]]:
         yield [
             case(OURS, prepare_krda, ours),
             *(case(f"{OURS}, {k} threads", prepare_krda, ours, threads=k) for k in sizes.threads),
-            case(f"{OURS}, not compiled", prepare_krda, ours, plain=True),
+            case(f"{OURS}, not compiled", prepare_krda, ours, without=LOOPS),
             case(f"{OURS}, bisection", prepare_krda, {**ours, "method": "bisection"},
                  series=f"bisection {d}"),
             case("zuko, mixture of normal CDFs", prepare_zuko, {**rows, "mixture": True},

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.statistics import mean_and_interval
+from experiments.analysis.intervals import mean_and_interval
+from experiments.analysis.rounding import MISSING, number, signed
 from experiments.cells.cell import Cell, run_repetitions
 from experiments.cells.plan import method_label
 from experiments.reading.markdown import between, table
-from experiments.reading.tables.wording import MISSING, number, signed
 from experiments.store.records import sha256_of
 from experiments.whole_files import write_text
 

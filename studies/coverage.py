@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from experiments.analysis.statistics import correction_of_shared_rows, correction_of_splits
+from experiments.analysis.intervals import correction_of_shared_rows, correction_of_splits
 from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import Task, unlock
 from experiments.datasets.moons import Moons

@@ -45,7 +45,7 @@ class Learnt(Shift):
     """Mirrors the source by the means of the rows that it sees: on average a little further."""
 
     def _transport(self, X: FloatArray) -> FloatArray:
-        shift = self.column_maps_["source"].standardization.location - self.target_mean_
+        shift = self.column_maps_["source"].location - self.target_mean_
         return X - 2 * shift
 
 

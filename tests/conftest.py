@@ -1,8 +1,3 @@
-import atexit
-import os
-import shutil
-import tempfile
-
 import hypothesis
 import pytest
 
@@ -14,12 +9,6 @@ limit_threads()
 # A test fails for what it computes, not for how long a busy machine takes.
 hypothesis.settings.register_profile("no_deadline", deadline=None)
 hypothesis.settings.load_profile("no_deadline")
-
-# What processes remember between them stays out of the user's cache folder, and starts empty.
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    _memo = tempfile.mkdtemp(prefix="krda-memo-")
-    os.environ["KRDA_MEMO_DIR"] = _memo
-    atexit.register(shutil.rmtree, _memo, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True, scope="module")

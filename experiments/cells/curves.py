@@ -18,25 +18,8 @@ from experiments.cells.plan import TablePlan
 class CurvePlan:
     """One learning curve: its cells are all pairs of its values and methods.
 
-    Attributes
-    ----------
-    name : str
-        Config name, and name of the figure's files.
-    title : str
-    dataset : str
-    task : str
-    vary : tuple of str
-        Keys of the config, each set to the value.
-    values : tuple of int
-        In the order of the axis.
-    label : str
-        Of the axis.
-    everywhere : tuple of str
-        Config names of the methods shown in every panel.
-    panels : dict of str to tuple of str
-        Title of a panel to the methods that it shows alone.
-    overrides : tuple of str
-        Hydra overrides for every cell, such as a trial protocol.
+    ``vary`` names the keys of the config that are set to each of the ``values``; methods of
+    ``everywhere`` are shown in every panel, those of ``panels``, by title, in theirs alone.
     """
 
     name: str
@@ -61,31 +44,16 @@ class CurvePlan:
         """Cells by (value, method)."""
         cells = {}
         for value in self.values:
-            told = tuple(f"{key}={value}" for key in self.vary)
-            for cell in cells_of(self.dataset, [self.task], self.methods, (*self.overrides, *told)):
-                cells[value, cell.method] = replace(cell, overrides=told)
+            varied = tuple(f"{key}={value}" for key in self.vary)
+            for cell in cells_of(
+                self.dataset, [self.task], self.methods, (*self.overrides, *varied)
+            ):
+                cells[value, cell.method] = replace(cell, overrides=varied)
         return cells
 
 
 def load_curve(name: str, overrides: Sequence[str] = ()) -> CurvePlan:
-    """Read a learning curve's config.
-
-    Parameters
-    ----------
-    name : str
-        Config name in configs/curve.
-    overrides : sequence of str
-        Hydra overrides for every cell.
-
-    Returns
-    -------
-    plan : CurvePlan
-
-    Raises
-    ------
-    ValueError
-        No such curve.
-    """
+    """Read ``configs/curve/NAME.yaml``; ValueError if there is none."""
     if name not in config_names("curve"):
         raise ValueError(
             f"There is no curve {name!r}; the curves are {', '.join(config_names('curve'))}."
@@ -99,17 +67,7 @@ def load_curve(name: str, overrides: Sequence[str] = ()) -> CurvePlan:
 
 
 def curves_of(tables: Sequence[TablePlan]) -> list[CurvePlan]:
-    """The learning curves that belong to some tables: those of the tables' data sets.
-
-    Parameters
-    ----------
-    tables : sequence of TablePlan
-
-    Returns
-    -------
-    curves : list of CurvePlan
-        With the tables' overrides.
-    """
+    """Learning curves of the tables' data sets, with the tables' overrides."""
     overrides = tables[0].overrides if tables else ()
     datasets = {table.dataset for table in tables}
     curves = [load_curve(name, overrides) for name in config_names("curve")]

@@ -16,18 +16,9 @@ from experiments.cells.protocol import Method
 
 
 def make_method(config: Mapping[str, Any], seed: int) -> Method:
-    """Make an unfitted method, seeded if it takes a seed.
+    """Make an unfitted method of its config: a class by name, its arguments, a seed if it has one.
 
-    Parameters
-    ----------
-    config : mapping
-        ``_target_``, the dotted name of the class, and its arguments; ``name``, the config's own
-        name, is no argument.
-    seed : int
-
-    Returns
-    -------
-    method : Method
+    ``name``, the config's own name, is no argument.
     """
     arguments = {key: value for key, value in config.items() if key != "name"}
     module, _, name = arguments["_target_"].rpartition(".")
@@ -38,5 +29,5 @@ def make_method(config: Mapping[str, Any], seed: int) -> Method:
 
 
 def takes_random_state(target: Callable[..., Any]) -> bool:
-    """Tell whether a method's constructor has a ``random_state``."""
+    """Whether a method's constructor has a ``random_state``."""
     return "random_state" in inspect.signature(target).parameters

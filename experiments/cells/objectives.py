@@ -11,7 +11,7 @@ from hydra.utils import instantiate
 
 from baselines.reference import TargetOnly
 from experiments.cells.cell import Cell
-from experiments.cells.protocol import Protocol, draw_repetition, method_seed
+from experiments.cells.protocol import Protocol, draw_repetition
 from krda.training import TrainingHistory
 
 OBJECTIVES = ("accuracy", "held_out_nll")
@@ -30,32 +30,16 @@ def check_objective(objective: str) -> None:
 
 
 def held_out_nll(cell: Cell) -> tuple[float, ...]:
-    """Fit a cell's method in each repetition and tell the density's held-out NLL.
+    """Fit a cell's densities in every repetition and read their held-out NLL, in nats.
 
-    It is the sum over the two domains of the mean NLL of the rows held out in training, at the step
-    whose parameters were kept: what training itself minimises. Rows, seeds and held-out split are
-    those of the protocol, so the values of two settings are paired; they can be compared where both
-    scale the columns in the same way and hold out the same share of rows. No target label is read.
-
-    Parameters
-    ----------
-    cell : Cell
-
-    Returns
-    -------
-    values : tuple of float
-        One a repetition, in nats; less is better.
-
-    Raises
-    ------
-    ObjectiveError
-        The method fits no density.
+    It is the sum of both domains', as early stopping uses it, for the step that was kept. No target
+    label is read. ObjectiveError if the method fits no density.
     """
     task = cell.load()
     protocol: Protocol = instantiate(cell.config["protocol"])
     values = []
     for repetition in range(protocol.n_repetitions):
-        method = cell.make_method(method_seed(task, cell.method, repetition))
+        method = cell.make_method(cell.seed(repetition))
         if isinstance(method, TargetOnly):
             raise _no_density(cell)
         data = draw_repetition(task, repetition, protocol)

@@ -10,73 +10,27 @@ from typing import Any
 
 import yaml
 
+from experiments.cells.catalogue import CONFIG_DIRECTORY, about, config_names
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import CONFIG_DIRECTORY, cells_of, config_names
+from experiments.cells.configuration import cells_of
 
-# How methods are called in tables and figures.
-METHOD_LABELS = {
-    "source_only": "Source only",
-    "target_only": "Target only",
-    "dann": "DANN",
-    "sa": "SA",
-    "kmm": "KMM",
-    "ot": "OT",
-    "shot": "SHOT",
-    "cdan": "CDAN",
-    "dan": "DAN",
-    "jan": "JAN",
-    "tca": "TCA",
-    "krda": "KRDA",
-    "sa_linear": "SA, linear SVM",
-    "sa_scaled": "SA, z-scored as published",
-    "standardize": "Each domain standardised",
-    "quantiles": "Column quantiles",
-    "ot_linear": "OT, linear",
-    "ot_sinkhorn": "OT, Sinkhorn (POT default)",
-    "ot_lpl1": "OT, class-regularised (POT default)",
-    "krda_reversed": "KRDA, columns reversed",
-    "krda_random": "KRDA, random column order",
-    "krda_unspread": "KRDA, point masses left alone",
-    "krda_pooled": "KRDA, pooled scaling",
-    "krda_untrained": "KRDA, untrained",
-    "dann_matched": "DANN, KRDA's size",
-    "shot_matched": "SHOT, KRDA's size",
-    "cdan_matched": "CDAN, KRDA's size",
-    "dan_matched": "DAN, KRDA's size",
-    "jan_matched": "JAN, KRDA's size",
-}
+# Until the reading side asks `about`.
+METHOD_LABELS = {name: about(name).label for name in config_names("method")}
 
 
 def method_label(method: str) -> str:
-    """How a method is called in tables and figures: its label, or its config name without one."""
-    return METHOD_LABELS.get(method, method)
+    """How a method is called in tables and figures: its label, or its name without one."""
+    return about(method).label
 
 
 @dataclass(frozen=True)
 class TablePlan:
     """One table: its cells are all pairs of its tasks and methods.
 
-    Attributes
-    ----------
-    name : str
-        Config name, and name of the rendered files.
-    title : str
-    dataset : str
-    tasks : tuple of str
-    task_label : str
-        Format string for a task's name in the table.
-    paper : tuple of str
-        Config names of the paper's methods, in its order.
-    ours : tuple of str
-        Config names of methods that the paper does not have.
-    test_rows : int
-        Test rows behind an accuracy, for the verdict's rule.
-    aside : tuple of str
-        Tasks that a second mean leaves out.
-    aside_why : str
-        Why, for the caption.
-    overrides : tuple of str
-        Hydra overrides for every cell, such as a trial protocol.
+    ``task_label`` formats a task's name; ``paper`` and ``ours`` name the paper's methods and those
+    that it does not have; ``test_rows`` are behind an accuracy, for the verdict's rule; ``aside``
+    are tasks that a second mean leaves out, ``aside_why`` says why; ``overrides`` hold for every
+    cell, such as a trial protocol.
     """
 
     name: str
@@ -104,24 +58,7 @@ class TablePlan:
 
 
 def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
-    """Read a table's config.
-
-    Parameters
-    ----------
-    name : str
-        Config name in configs/table.
-    overrides : sequence of str
-        Hydra overrides for every cell.
-
-    Returns
-    -------
-    plan : TablePlan
-
-    Raises
-    ------
-    ValueError
-        No such table.
-    """
+    """Read ``configs/table/NAME.yaml``; ValueError if there is none."""
     if name not in config_names("table"):
         raise ValueError(
             f"There is no table {name!r}; the tables are {', '.join(config_names('table'))}."
@@ -134,19 +71,10 @@ def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
 
 
 def default_tables(records: Path) -> tuple[str, ...]:
-    """Names of the tables that are made where none is asked for.
+    """Tables that are made if none is asked for.
 
-    Of HEPMASS the real data's where it is on this computer, else that of the simulation. A table
-    of which there are records already is made in any case, so that none is left behind.
-
-    Parameters
-    ----------
-    records : Path
-        Directory of the records.
-
-    Returns
-    -------
-    names : tuple of str
+    Of HEPMASS the real data's if it is on this computer, else that of the simulation, and in any
+    case one of which there are records already.
     """
     preferred, other = ("hepmass", "hepmass_sim")
     if not _real_hepmass():
@@ -157,17 +85,7 @@ def default_tables(records: Path) -> tuple[str, ...]:
 
 
 def note_on_hepmass(names: Sequence[str]) -> str | None:
-    """Say which HEPMASS stands in the tables; None where none does.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of tables.
-
-    Returns
-    -------
-    note : str or None
-    """
+    """Say which HEPMASS is in the tables; None if neither is."""
     simulated = (
         "HEPMASS is SIMULATED (table hepmass_sim), not the real data; docs/hepmass.md says how to "
         "get that."

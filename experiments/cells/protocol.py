@@ -1,7 +1,7 @@
 """The protocol of the paper's section 6: repetitions, subsamples, seeds, and the label firewall.
 
 This module decides the numbers: a change here makes every record stale. What a run costs, where
-records lie and how failures are told belong to other modules.
+records are and how failures are reported belong to other modules.
 
 The label firewall. A task holds its target labels in :class:`LockedLabels`. A method gets plain
 arrays of source rows, source labels and target rows, in a call that has no place for anything
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
 from experiments.datasets.base import LockedLabels, Task, freeze_arrays, unlock
-from experiments.seeds import derive_seed, method_seed_of
+from experiments.seeds import derive_seed
+from experiments.seeds import method_seed as seed_of_names
 from experiments.settings import check_protocol
 from krda.adaptation import DomainAdaptationClassifier, Domains, fit_together
 
@@ -33,13 +34,8 @@ MethodFactory = Callable[[int], Method]
 class Protocol:
     """How a method is measured on a task.
 
-    Attributes
-    ----------
-    n_repetitions : int, default=5
-    source_fraction, target_fraction : float, default=0.9
-        Shares of the training rows that each repetition draws without replacement.
-    max_rows : int or None, default=None
-        Upper bound on the rows of each domain and of the test, for trial runs; None in earnest.
+    Each repetition draws the fractions of the training rows without replacement. For trial runs,
+    ``max_rows`` bounds the rows of each domain and of the test.
     """
 
     n_repetitions: int = 5
@@ -57,15 +53,6 @@ class Repetition:
 
     Its arrays are read-only copies: a method that makes them writeable and changes them changes
     its own numbers and no other's.
-
-    Attributes
-    ----------
-    Xs : ndarray of shape (n_source, d)
-    ys : ndarray of shape (n_source,)
-    Xt : ndarray of shape (n_target, d)
-    yt : LockedLabels of length n_target
-    X_test : ndarray of shape (n_test, d)
-    y_test : LockedLabels of length n_test
     """
 
     Xs: NDArray[np.float64]
@@ -81,15 +68,7 @@ class Repetition:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one repetition gives back.
-
-    Attributes
-    ----------
-    accuracy : float
-        Share of the test rows whose label was predicted, in [0, 1].
-    fit_seconds, predict_seconds : float
-        Wall-clock time.
-    """
+    """Share of the test rows whose label was predicted, in [0, 1], and wall-clock seconds."""
 
     accuracy: float
     fit_seconds: float
@@ -97,21 +76,10 @@ class Measurement:
 
 
 def draw_repetition(task: Task, repetition: int, protocol: Protocol) -> Repetition:
-    """Draw the rows of one repetition.
+    """Draw the rows of one repetition, counted from 0.
 
-    The draw depends on data set, task and number of the repetition only: every method sees the
+    The draw depends only on data set, task and number of the repetition: every method sees the
     same rows, so that comparisons are paired.
-
-    Parameters
-    ----------
-    task : Task
-    repetition : int
-        From 0.
-    protocol : Protocol
-
-    Returns
-    -------
-    repetition : Repetition
     """
     rng = np.random.default_rng(derive_seed(task.dataset, task.name, "subsample", repetition))
     source = _subsample(len(task.Xs), protocol.source_fraction, protocol.max_rows, rng)
@@ -136,40 +104,15 @@ def _subsample(
 
 
 def method_seed(task: Task, method: str, repetition: int) -> int:
-    """Derive the seed of a method's own randomness from the names of what it runs on.
-
-    Parameters
-    ----------
-    task : Task
-    method : str
-        Config name, such as "krda".
-    repetition : int
-
-    Returns
-    -------
-    seed : int
-    """
-    return method_seed_of(task.dataset, task.name, method, repetition)
+    """Until its callers use ``experiments.seeds.method_seed``: the seed of a method on a task."""
+    return seed_of_names(task.dataset, task.name, method, repetition)
 
 
 def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
-    """Fit a method on one repetition and score it on the test rows.
+    """Fit the method that ``factory`` makes from a seed on one repetition, and score it.
 
-    Parameters
-    ----------
-    factory : callable
-        Makes the unfitted method from a seed.
-    data : Repetition
-    seed : int
-
-    Returns
-    -------
-    measurement : Measurement
-
-    Raises
-    ------
-    ValueError
-        Predictions of the wrong shape, or that are none of the labels of the training rows.
+    ValueError: predictions of the wrong shape, or that are no labels of the training rows.
+    FloatingPointError: predictions that are NaN or infinite.
     """
     method = factory(seed)
     labels = unlock(data.yt) if isinstance(method, TargetOnly) else data.ys
@@ -187,20 +130,9 @@ def measure_together(
 ) -> list[Measurement | Exception]:
     """Measure several repetitions of a method whose models train as one program.
 
-    With pinned kernels the accuracies are those of :func:`measure` for one repetition after
-    another, see :func:`krda.adaptation.fit_together`. The time of the common fit is divided evenly.
-
-    Parameters
-    ----------
-    factory : callable
-        Makes the unfitted method, one with ``trains_together``, from a seed.
-    data : sequence of Repetition
-    seeds : sequence of int
-
-    Returns
-    -------
-    outcomes : list of Measurement or Exception
-        For each repetition, what its fit or its prediction raised in place of the measurement.
+    With pinned kernels the accuracies are those of :func:`measure`, one repetition after another;
+    see :func:`krda.adaptation.fit_together`. The time of the common fit is divided evenly. For
+    each repetition, the list has what its fit or its prediction raised in place of a measurement.
     """
     methods = [factory(seed) for seed in seeds]
     classes = [frozenset(d.ys.tolist()) for d in data]
@@ -227,6 +159,7 @@ def _score(
     predictions = np.asarray(method.predict(data.X_test))
     seconds = time.perf_counter() - start
     labels = unlock(data.y_test)
+    _refuse_nan(method, predictions)
     if predictions.shape != labels.shape:
         raise ValueError(
             f"{type(method).__name__}.predict must return one label a row, shape {labels.shape}; "
@@ -245,3 +178,15 @@ def _score(
         fit_seconds=fit_seconds,
         predict_seconds=seconds,
     )
+
+
+def _refuse_nan(method: Method, predictions: NDArray[Any]) -> None:
+    """Compared with the labels, NaN would count as a wrong prediction, and so as a result."""
+    bad = predictions != predictions  # NaN is what does not equal itself, also among objects
+    if predictions.dtype.kind in "fc":
+        bad = bad | np.isinf(predictions)
+    if np.any(bad):
+        raise FloatingPointError(
+            f"{type(method).__name__}.predict gave NaN or infinity for {int(np.sum(bad))} of "
+            f"{predictions.size} rows"
+        )

@@ -1,41 +1,44 @@
-"""Markdown that programs write: tables, and the parts of documents that stand between marks."""
+"""The one writer of Markdown: escaping, tables, lists, and marked parts of documents."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~#$&])")
+
+
+def escape(text: str) -> str:
+    """Make text mean itself in Markdown, on one line."""
+    escaped = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    # At the head of an item these would open a list of their own.
+    escaped = re.sub(r"^([-+])(?= )", r"\\\1", escaped)
+    return re.sub(r"^(\d+)([.)])(?= )", r"\1\\\2", escaped)
 
 
 def table(lines: Iterable[Sequence[str]]) -> str:
-    """Write a table.
-
-    Parameters
-    ----------
-    lines : iterable of sequence of str
-        The cells of each line; the second line says how columns are aligned.
-
-    Returns
-    -------
-    text : str
-    """
+    """A table of finished cells; the second line says how columns are aligned."""
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]], n_text: int = 1) -> str:
+    """A table of finished cells whose first ``n_text`` columns are flush left, others right."""
+    rules = [":--" if column < n_text else "--:" for column in range(len(head))]
+    return table([head, rules, *rows])
+
+
+def items(lines: Iterable[str]) -> str:
+    """A list of plain texts, escaped."""
+    return "\n".join(f"- {escape(line)}" for line in lines)
+
+
+def page(*parts: str) -> str:
+    """Parts with blank lines between them; empty ones are left out."""
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
 def between(document: str, begin: str, end: str, text: str) -> str:
-    """Put a text between two marks of a document, in place of what stands there.
-
-    Parameters
-    ----------
-    document, begin, end, text : str
-
-    Returns
-    -------
-    document : str
-
-    Raises
-    ------
-    ValueError
-        The marks are not there, once each.
-    """
+    """Put a text between two marks of a document; ValueError unless each is there once."""
     if document.count(begin) != 1 or document.count(end) != 1:
         raise ValueError(f"The document must hold {begin} and {end} once each.")
     head, rest = document.split(begin)

@@ -11,31 +11,34 @@ several draws of moons show in docs/statistics.md, from results/draws/moons.csv.
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 
-from experiments.analysis.draws import Draws, survival
-from experiments.analysis.grid_times import time_table
-from experiments.analysis.statistics import over_tasks
+import pandas as pd
+
+from experiments.analysis import draws
+from experiments.analysis.cells import mean
+from experiments.analysis.intervals import over_tasks
+from experiments.analysis.rounding import MISSING, number
+from experiments.analysis.times import seconds_by_method
 from experiments.cells.plan import load_table, method_label
 from experiments.published import METHODS, STAND_INS
+from experiments.reading.draws import survival
 from experiments.reading.glossary import methods_glossary, task_naming
-from experiments.reading.markdown import between, table
-from experiments.reading.tables.markdown import escape
-from experiments.reading.tables.wording import MISSING, number
-from experiments.store.records import RecordStore
+from experiments.reading.markdown import between, escape, grid
+from experiments.reading.wording import plus_minus
+from experiments.store.frame import to_frame
 from experiments.whole_files import write_text
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-# What each table is called at the head of its columns.
 TITLES = {
     "moons": "moons, 9 angles",
     "hepmass": "HEPMASS, 20 tasks",
     "hepmass_sim": "simulated HEPMASS, 20 tasks",
     "amazon": "Amazon, 12 tasks",
 }
+"""What each table is called at the head of its columns."""
 ROWS = (
     *METHODS.values(), "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "krda_untrained",
     "krda_reversed",
@@ -44,19 +47,10 @@ ROWS = (
 
 
 def summary(tables: Path) -> str:
-    """Write the mean over each data set's tasks, ours and the paper's, as Markdown.
+    """Mean over each data set's tasks, ours and the paper's, as Markdown; a row a method.
 
-    Parameters
-    ----------
-    tables : Path
-        Directory of the tables as CSV.
-
-    Returns
-    -------
-    text : str
-        One row a method of :data:`ROWS`. Of ours a mean and its interval stand only where all tasks
-        have all repetitions; else a dash. Beside simulated data the paper's mean has the mean
-        absolute difference of the cells with it: the two are other data.
+    Ours are shown only if all tasks have all repetitions. Beside simulated data the paper's mean
+    has the mean absolute difference of the cells with it: the two are other data.
     """
     head, columns = ["Mean accuracy, %"], []
     for name, rows in _read(tables).items():
@@ -67,108 +61,85 @@ def summary(tables: Path) -> str:
             first, last = (plan.task_label.format(kept[place]) for place in (0, -1))
             fields[f"{first} to {last}"] = kept
         simulated = plan.dataset in STAND_INS
-        theirs = "paper, real data (by cell)" if simulated else "paper"
         for title, tasks in fields.items():
-            own = {m: [r for r in rows if r["method"] == m and r["task"] in tasks] for m in ROWS}
-            head += [f"{title}: ours", theirs]
-            columns.append([_ours(own[method]) for method in ROWS])
-            columns.append([_published(own[method], by_cell=simulated) for method in ROWS])
-    lines = [head, [":--", *["--:"] * (len(head) - 1)]]
-    for method, *values in zip(ROWS, *columns, strict=True):
-        lines.append([method_label(method), *values])
-    return table(lines)
+            own = [rows[(rows.method == m) & rows.task.isin(tasks)] for m in ROWS]
+            head += [f"{title}: ours", "paper, real data (by cell)" if simulated else "paper"]
+            columns.append([_ours(cells) for cells in own])
+            columns.append([_published(cells, by_cell=simulated) for cells in own])
+    rows_ = zip(map(method_label, ROWS), *columns, strict=True)
+    return grid(head, rows_)
 
 
-def _ours(rows: list[dict[str, str]]) -> str:
-    if not rows or any(row["n_done"] != row["n_repetitions"] for row in rows):
+def _ours(cells: pd.DataFrame) -> str:
+    if cells.empty or (cells.n_done != cells.n_repetitions).any():
         return MISSING
-    interval = over_tasks([[float(a) for a in row["accuracies"].split(";")] for row in rows])
-    mean = _mean([row["mean"] for row in rows])
-    return mean if interval.half_width is None else f"{mean} ± {number(interval.half_width)}"
+    interval = over_tasks([[float(a) for a in text.split(";")] for text in cells.accuracies])
+    half = math.nan if interval.half_width is None else interval.half_width
+    return number(mean(cells["mean"])) + plus_minus(half)
 
 
-def _published(rows: list[dict[str, str]], *, by_cell: bool) -> str:
-    mean = _mean([row["published_mean"] for row in rows])
-    gaps = [row["difference"] for row in rows]
-    if not by_cell or "" in gaps or mean == MISSING:
-        return mean
-    return f"{mean} ({number(math.fsum(abs(float(gap)) for gap in gaps) / len(gaps))})"
+def _published(cells: pd.DataFrame, *, by_cell: bool) -> str:
+    if cells.empty or cells.published_mean.isna().any():
+        return MISSING
+    text = number(mean(cells.published_mean))
+    if not by_cell or cells.difference.isna().any():
+        return text
+    return f"{text} ({number(mean(cells.difference.abs()))})"
 
 
 def glossary_paragraph(tables: Path) -> str:
-    """Write what the names in the summary and in the tables of single tasks mean, as Markdown.
-
-    Parameters
-    ----------
-    tables : Path
-        Directory of the tables as CSV.
-
-    Returns
-    -------
-    text : str
-        A paragraph.
-    """
-    parts = []
-    for name in _read(tables):
-        parts.append(f"Tasks, {TITLES[name].partition(',')[0]}: {task_naming(name)}")
+    """What the names in the summary and in the tables of single tasks mean, as Markdown."""
+    parts = [f"Tasks, {TITLES[n].partition(',')[0]}: {task_naming(n)}" for n in _read(tables)]
     return escape(" ".join((methods_glossary(ROWS), *parts)))
 
 
-def _read(tables: Path) -> dict[str, list[dict[str, str]]]:
-    """Read the tables that are there: their rows by the data set's name."""
-    found = {}
-    for name in TITLES:
-        path = tables / f"{name}.csv"
-        if path.is_file():
-            with path.open(newline="", encoding="utf-8") as file:
-                found[name] = list(csv.DictReader(file))
-    return found
+def _read(tables: Path) -> dict[str, pd.DataFrame]:
+    """The tables that are there, by the data set's name."""
+    paths = {name: tables / f"{name}.csv" for name in TITLES}
+    return {
+        name: pd.read_csv(path, dtype={"task": str, "accuracies": str})
+        for name, path in paths.items()
+        if path.is_file()
+    }
 
 
-def _mean(values: list[str]) -> str:
-    if not values or "" in values:
-        return MISSING
-    return number(math.fsum(map(float, values)) / len(values))
+def time_table(runs: pd.DataFrame) -> str:
+    """Seconds of each method on each data set as Markdown, a row a method, the longest first."""
+    seconds = seconds_by_method(runs)
+    seconds["all"] = seconds.sum(axis=1)
+    seconds.loc["**all**"] = seconds.sum()
+    rows = [
+        [method_label(method), *(_seconds(value) for value in row)]
+        for method, row in zip(seconds.index, seconds.to_numpy(), strict=True)
+    ]
+    return grid(["Seconds on one core", *seconds], rows)
+
+
+def _seconds(value: float) -> str:
+    return MISSING if math.isnan(value) else f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def with_summary(document: str, text: str) -> str:
-    """Put a text between the marks of a document.
-
-    Raises
-    ------
-    ValueError
-        The marks are not there, once each and in order.
-    """
+    """Put a text between the marks of a document; ValueError unless each is there once."""
     return between(document, BEGIN, END, text)
 
 
 def contents(root: Path) -> dict[Path, str]:
-    """Say what stands between the marks of which document.
-
-    Parameters
-    ----------
-    root : Path
-        Of the repository.
-
-    Returns
-    -------
-    contents : dict
-        From the document to the text between its marks.
-    """
+    """What is between the marks of which document of the repository."""
     results = root / "results"
     tables = results / "tables"
+    found = draws.accuracies(draws.read_results(results / "draws" / "moons.csv"))
     return {
         root / "README.md": f"{summary(tables)}\n\n{glossary_paragraph(tables)}",
-        root / "docs" / "performance.md": time_table(RecordStore(results / "records").scan()),
-        root / "docs" / "statistics.md": survival(Draws.read(results / "draws" / "moons.csv")),
+        root / "docs" / "performance.md": time_table(to_frame(results)),
+        root / "docs" / "statistics.md": survival(found),
     }
 
 
 def main() -> None:
     """Write the sections anew."""
     for path, text in contents(ROOT).items():
-        new = with_summary(path.read_text(encoding="utf-8"), text)
-        write_text(path, new)
+        write_text(path, with_summary(path.read_text(encoding="utf-8"), text))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.analysis.statistics import mean_and_interval
+from experiments.analysis.intervals import mean_and_interval
 from experiments.store.provenance import kernels_line
 from experiments.store.records import Record
 
@@ -16,16 +16,9 @@ from experiments.store.records import Record
 class Agreement:
     """How far the accuracies of two records of one cell are apart.
 
-    Attributes
-    ----------
-    identical : bool
-        Whether all accuracies are the same to the last digit.
-    points : float
-        Difference of the means, second less first, in percentage points.
-    half_width : float
-        Of the wider of the two 95 % intervals, in percentage points; 0 if neither has a width.
-    largest : float
-        Largest difference of a single accuracy, in percentage points.
+    ``identical``: all are the same to the last digit. In percentage points: ``points``, the second
+    mean less the first; ``half_width`` of the wider of the two 95 % intervals, 0 without one;
+    ``largest`` difference of a single accuracy.
     """
 
     identical: bool
@@ -47,16 +40,7 @@ class Agreement:
 
 
 def agreement(first: Record, second: Record) -> Agreement | None:
-    """Compare the accuracies of two records; None if they have not done the same repetitions.
-
-    Parameters
-    ----------
-    first, second : Record
-
-    Returns
-    -------
-    agreement : Agreement or None
-    """
+    """Compare two records; None if they have not done the same repetitions."""
     done = [[o.repetition for o in r.outcomes if o.accuracy is not None] for r in (first, second)]
     if done[0] != done[1] or not done[0]:
         return None
@@ -71,18 +55,7 @@ def agreement(first: Record, second: Record) -> Agreement | None:
 
 
 def environment_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Name in one line what can move digits between two environments; empty if nothing can.
-
-    Parameters
-    ----------
-    before, now : mapping
-        As records hold them.
-
-    Returns
-    -------
-    line : str
-        Processor, kernels, C library, Python and library versions, as far as they differ.
-    """
+    """Name in a line what can move digits between two environments (before / now)."""
     was, is_now = _what_counts(before), _what_counts(now)
     parts = [
         f"{name} {was.get(name, 'not recorded')} / {is_now.get(name, 'not recorded')}"
@@ -93,17 +66,7 @@ def environment_difference(before: Mapping[str, Any], now: Mapping[str, Any]) ->
 
 
 def common_differences(pairs: Iterable[tuple[Record, Record]]) -> list[str]:
-    """Name the differences of the environments of many pairs of records, the commonest first.
-
-    Parameters
-    ----------
-    pairs : iterable of (Record, Record)
-
-    Returns
-    -------
-    lines : list of str
-        Each with its number of cells.
-    """
+    """Name the differences of the environments of pairs of records, the commonest first."""
     found = Counter(environment_difference(a.environment, b.environment) for a, b in pairs)
     return [f"{line} ({n} cells)" for line, n in found.most_common() if line]
 

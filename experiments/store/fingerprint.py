@@ -11,6 +11,7 @@ import ast
 import hashlib
 import importlib.metadata
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -31,50 +32,32 @@ _NUMERICAL = {
 
 
 def code_fingerprint(modules: tuple[str, ...]) -> str:
-    """Fingerprint of modules of this repository and all they import from it.
-
-    Parameters
-    ----------
-    modules : tuple of str
-        Dotted names, such as ("krda.estimator", "experiments.cells.protocol").
-
-    Returns
-    -------
-    fingerprint : str
-        Hexadecimal sha256.
-
-    Raises
-    ------
-    ValueError
-        A module that is not part of this repository.
-    """
+    """Hex SHA-256 over modules of this repository and all they import from it, by dotted name."""
     digest = hashlib.sha256()
     for module in _closure(modules):
         digest.update(f"{module}\0{_parse(module).digest}\0".encode())
     return digest.hexdigest()
 
 
-def library_versions(modules: tuple[str, ...]) -> dict[str, str]:
-    """Versions of the numerical libraries that the modules import, directly or not.
+def library_versions(modules: tuple[str, ...], named: tuple[str, ...] = ()) -> dict[str, str]:
+    """Versions of the numerical libraries that modules of this repository import, directly or not.
 
-    Parameters
-    ----------
-    modules : tuple of str
-        Dotted names of modules of this repository.
-
-    Returns
-    -------
-    versions : dict
-        Distribution name to version, without local build labels such as ``+cpu``; "absent" where
-        it is not installed, which an optional library need not be; "disabled" for numba where
-        ``NUMBA_DISABLE_JIT`` keeps it from compiling, for the loops in its place give other digits.
+    ``named`` adds packages that a config names. Versions are without local build labels such as
+    ``+cpu``; "absent" if not installed, which an optional library need not be; "disabled" for numba
+    if ``NUMBA_DISABLE_JIT`` keeps it from compiling, since the plain loops give other digits.
     """
     imported = {top for module in _closure(modules) for top in _parse(module).external}
+    known = {*_NUMERICAL, *_PACKAGES, *sys.stdlib_module_names}
+    outside = {name: _distribution(name) for name in named if name not in known}
     return {
         distribution: _version(distribution)
-        for name, distribution in sorted(_NUMERICAL.items())
-        if name in imported
+        for name, distribution in sorted((outside | _NUMERICAL).items())
+        if name in imported or name in named
     }
+
+
+def _distribution(package: str) -> str:
+    return importlib.metadata.packages_distributions().get(package, [package])[0]
 
 
 def _version(distribution: str) -> str:

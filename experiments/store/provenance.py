@@ -18,29 +18,16 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment() -> dict[str, Any]:
-    """Describe what this process runs on.
+    """Describe what this process runs on: versions, processor, threads, kernels, git revision.
 
-    Returns
-    -------
-    environment : dict
-        ``krda`` and ``python`` (versions), ``system``, ``libc`` (its mathematical functions depend
-        on the version), ``machine``, ``cpu``, ``cores``, ``threads`` (as the libraries loaded so
-        far report them now), ``kernels`` (see :func:`kernels_in_use`), ``git_revision`` and
-        ``git_clean`` (whether tracked files were as committed), None if git reports no checkout of
-        this repository.
+    ``libc`` is there since its mathematical functions differ by version. ``git_clean`` says whether
+    tracked files were as committed; both git keys are None outside a checkout of this repository.
     """
     return {**_fixed(), "threads": threads_in_use(), "kernels": kernels_in_use()}
 
 
 def threads_in_use() -> int:
-    """Threads that the numerical libraries loaded into this process would use, at most.
-
-    Measured, not assumed: the libraries are asked.
-
-    Returns
-    -------
-    threads : int
-    """
+    """Most threads that a numerical library of this process would use, as they report."""
     import torch
     from threadpoolctl import threadpool_info
 
@@ -51,13 +38,9 @@ def threads_in_use() -> int:
 def kernels_in_use() -> dict[str, Any]:
     """Kernels that the numerical libraries of this process have chosen.
 
-    Returns
-    -------
-    kernels : dict
-        ``pinned`` (whether :mod:`experiments.threads` pinned them), ``variables`` (those that are
-        set, of the ones that pinning sets), and what the libraries report: ``torch``, ``mkl`` (None
-        if torch was built without), ``blas`` (numpy's and scipy's, the same once), ``numpy``,
-        ``numba``, ``piqp`` (None if not installed).
+    ``pinned``: whether :mod:`experiments.threads` pinned them; ``variables``: those of its
+    variables that are set; then what each library reports, None for one that is absent. ``blas``
+    lists numpy's and scipy's, once if they are the same.
     """
     import numpy as np
     import scipy.linalg  # noqa: F401  # its BLAS is another than numpy's
@@ -80,17 +63,7 @@ def kernels_in_use() -> dict[str, Any]:
 
 
 def kernels_line(environment: Mapping[str, Any]) -> str:
-    """Say in a few words which kernels an environment names.
-
-    Parameters
-    ----------
-    environment : mapping
-        As :func:`environment` describes it; one of an older record names none.
-
-    Returns
-    -------
-    line : str
-    """
+    """Say in a few words which kernels an environment names, if any."""
     kernels = environment.get("kernels")
     if kernels is None:
         return "kernels not recorded"

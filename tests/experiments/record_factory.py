@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from experiments.reading.tables import TableSpec
 from experiments.store.records import Outcome, Record, sha256_of
 
 
@@ -34,21 +31,6 @@ def make_record(
         outcomes=tuple(make_outcome(i, value) for i, value in enumerate(values)),
         environment={},
     )
-
-
-def random_records(spec: TableSpec, seed: int) -> dict[tuple[str, str], Record]:
-    """Five accuracies, of 1000 test rows, for every cell of a table."""
-    generator = np.random.default_rng(seed)
-    return {
-        (task.name, method.name): make_record(
-            spec.dataset,
-            task.name,
-            method.name,
-            *(generator.integers(300, 1001, 5) / 1000).tolist(),
-        )
-        for task in spec.tasks
-        for method in spec.methods
-    }
 
 
 def failed(record: Record) -> Record:

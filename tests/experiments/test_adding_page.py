@@ -33,7 +33,7 @@ def module(tmp_path):
 def lint(*command):
     done = subprocess.run(
         [sys.executable, "-m", *map(str, command)],
-        capture_output=True, text=True, cwd=ROOT, timeout=300,
+        capture_output=True, text=True, cwd=ROOT, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 

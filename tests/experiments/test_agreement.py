@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 from record_factory import make_record
-from rich.console import Console
-from table_plans import plan_of
 
-from experiments.reading.render import compare_with_committed
+from experiments.reading.agreement import compare_with_committed
 from experiments.store.agreement import agreement, environment_difference
 from experiments.store.records import RecordStore
+from tests.made_up import plan_of
 
 FIRST = (0.5, 0.6, 0.7)  # 60 ± 24.8 %
 
@@ -87,7 +86,7 @@ def test_reproduce_counts_means_beyond_their_interval_apart(tmp_path, capsys):
             for task, cell in cells.items()
         ])  # fmt: skip
     committed, ours = stores(tmp_path, *runs)
-    compare_with_committed(Console(width=200), [plan], ours, committed)
+    compare_with_committed([plan], ours, committed)
     out = capsys.readouterr().out
     assert "1 cells identical to the last digit, 1 with another mean within" in out
     assert "1 with a mean beyond its interval" in out

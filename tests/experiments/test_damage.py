@@ -6,11 +6,15 @@ import random
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from experiments.cells.cell import cell_state
 from experiments.cells.plan import load_table
-from experiments.reading.render import render_provenance, render_table, stored
+from experiments.reading.pages import origins, provenance_page
+from experiments.reading.render import render_tables
+from experiments.reading.results import records_of, stored, tables_of
+from experiments.store.frame import to_frame
 from experiments.store.records import (
     SCHEMA,
     Outcome,
@@ -128,14 +132,21 @@ def plan():
 
 
 def tables(plan, store, directory):
-    paths = [*render_table(plan, store, directory), render_provenance([plan], store, directory)]
-    return [path.read_bytes() for path in paths]
+    paths = render_tables(tables_of(plan, to_frame(store.root.parent)), directory)
+    return [*(path.read_bytes() for path in paths), provenance(plan, store)]
+
+
+def provenance(plan, store):
+    return provenance_page(origins(records_of([plan], store)), pd.DataFrame(), [])
 
 
 def test_two_hundred_damages_are_noticed_and_none_is_rendered(plan, tmp_path):
     dice = random.Random(0)
     cells = list(plan.cells.values())
-    clean, nothing = RecordStore(tmp_path / "clean"), RecordStore(tmp_path / "nothing")
+    clean, nothing = (
+        RecordStore(tmp_path / "clean/records"),
+        RecordStore(tmp_path / "nothing/records"),
+    )
     for n, cell in enumerate(cells):
         clean.write(fabricated(cell, n))
     assert len(clean.scan()) == len(cells) == 27
@@ -143,7 +154,7 @@ def test_two_hundred_damages_are_noticed_and_none_is_rendered(plan, tmp_path):
     assert tables(plan, clean, tmp_path / "tables") != expected
     n_damages = 0
     for turn in range(8):
-        store = RecordStore(tmp_path / f"damaged-{turn}")
+        store = RecordStore(tmp_path / f"damaged-{turn}/records")
         shutil.copytree(clean.root, store.root)
         for number, cell in enumerate(cells):
             path = store.path_of(stored(cell, clean))
@@ -175,24 +186,23 @@ def test_what_is_no_record_is_named_and_never_read(plan, tmp_path):
     (path.parent / ".hidden").write_text("x")
     scan = store.scan()
     assert (len(scan), scan.damaged) == (1, ())
-    assert scan.foreign == tuple(sorted([copy, tmp_path / "notes.txt"]))
 
 
 def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, tmp_path):
-    store, cell = RecordStore(tmp_path), next(iter(plan.cells.values()))
+    store, cell = RecordStore(tmp_path / "records"), next(iter(plan.cells.values()))
     cpu = "<img src=x> | *bold* [a](b)\n# head \x1b[31m \udce9"
     store.write(replace(fabricated(cell, 0), environment=ENVIRONMENT | {"cpu": cpu}))
-    text = render_provenance([plan], store, tmp_path).read_text("utf-8")
+    text = provenance(plan, store)
     assert r"- \<img src=x\> \| \*bold\* \[a\](b) \# head \\x1b\[31m \\udce9, 2 cores" in text
 
 
 def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, tmp_path):
-    store, cell = RecordStore(tmp_path), next(iter(plan.cells.values()))
+    store, cell = RecordStore(tmp_path / "records"), next(iter(plan.cells.values()))
     record = fabricated(cell, 0)
     lost = replace(record.outcomes[0], status="failed", accuracy=None,
                    error="x\udce9.csv \x1b[31m <b>|" + "y" * 100_000)  # fmt: skip
     store.write(replace(record, outcomes=(lost, *record.outcomes[1:])))
-    for path in render_table(plan, store, tmp_path / "tables"):
+    for path in render_tables(tables_of(plan, to_frame(store.root.parent)), tmp_path / "tables"):
         text = path.read_text("utf-8")
         assert "\x1b" not in text
         assert "<b>" not in text.replace("\\<b", "") or path.suffix != ".md"
@@ -200,11 +210,11 @@ def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, tmp_
 
 
 def test_provenance_counts_a_cell_in_each_place_that_its_repetitions_ran_in(plan, tmp_path):
-    store, cell = RecordStore(tmp_path), next(iter(plan.cells.values()))
+    store, cell = RecordStore(tmp_path / "records"), next(iter(plan.cells.values()))
     record = fabricated(cell, 0)
     elsewhere = replace(record.outcomes[0], environment=ENVIRONMENT | {"cpu": "another"})
     store.write(replace(record, outcomes=(elsewhere, *record.outcomes[1:])))
-    text = render_provenance([plan], store, tmp_path).read_text()
+    text = provenance(plan, store)
     assert "- another, 2 cores" in text
     assert "- c, 2 cores" in text
     assert "- revision ab, as committed: 1 cells" in text

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from experiments import threads
-from experiments.running.workers import run_jobs
+from experiments.running.engine import Engine
+from experiments.store.provenance import kernels_in_use
+from experiments.store.records import RecordStore
 from experiments.threads import KERNELS, SWITCH
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,10 +57,12 @@ def run(code, **variables):
     return done.stdout, done.stderr
 
 
-def report_kernels(job, report):
-    from experiments.store.provenance import kernels_in_use
-
-    return kernels_in_use()
+def kernels_of_a_worker():
+    engine = Engine(RecordStore(Path("nowhere")))
+    try:
+        return engine.call(kernels_in_use)
+    finally:
+        engine.stop()
 
 
 def assert_pinned(kernels):
@@ -71,14 +75,11 @@ def assert_pinned(kernels):
 def test_workers_have_the_pinned_kernels_whatever_the_environment_says():
     code = (
         "from experiments.threads import set_thread_variables; set_thread_variables()\n"
-        "import json; from test_pinned_kernels import report_kernels\n"
-        "from experiments.running.workers import run_jobs\n"
-        "events = list(run_jobs(report_kernels, [0], n_workers=1))\n"
-        "print(json.dumps([e.result for e in events if e.kind == 'done']))"
+        "import json; from test_pinned_kernels import kernels_of_a_worker\n"
+        "print(json.dumps(kernels_of_a_worker()))"
     )
-    path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
-    ((kernels),) = json.loads(run(code, **PRESET, PYTHONPATH=path)[0])
-    assert_pinned(kernels)
+    path = os.pathsep.join([str(Path(__file__).parent), str(ROOT), *sys.path])
+    assert_pinned(json.loads(run(code, **PRESET, PYTHONPATH=path)[0]))
 
 
 @needs_avx2
@@ -98,15 +99,23 @@ def test_a_preset_variable_does_not_leak_and_the_switch_lets_it():
 @needs_avx2
 @pytest.mark.skipif(os.environ.get(SWITCH) == "unpinned", reason="asked for other kernels")
 def test_these_tests_run_with_the_pinned_kernels():
-    assert_pinned(report_kernels(None, None))
-    (done,) = [e for e in run_jobs(report_kernels, [0], n_workers=1) if e.kind == "done"]
-    assert_pinned(done.result)
+    assert_pinned(kernels_in_use())
+
+
+@needs_avx2
+def test_a_measurement_of_speed_within_a_pinned_process_has_the_users_kernels():
+    code = (
+        "import os; from experiments.threads import KERNELS, limit_threads\n"
+        "os.environ.update(KERNELS); limit_threads(kernels=False)\n"
+        "assert not set(KERNELS) & set(os.environ)"
+    )
+    run(code)
 
 
 def test_importing_the_library_sets_nothing():
     code = (  # sklearn sets a variable of its own
         "import os, numba, sklearn, torch; before = dict(os.environ)\n"
-        "import krda, krda.estimator, krda.kernels\n"
+        "import krda, krda.estimator, krda._fast.kernels\n"
         "assert dict(os.environ) == before, set(os.environ) ^ set(before)"
     )
     run(code)

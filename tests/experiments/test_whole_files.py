@@ -1,27 +1,16 @@
-"""What lies in results is whole or not there, whoever else writes it and whatever ends it."""
+"""A file in results is whole or not there, whoever else writes it and whatever ends it."""
 
-import os
 import resource
-import time
 from contextlib import contextmanager
-from functools import cache
 
 import pytest
-from report_pages import report_of
 
-from experiments import reproduce
-from experiments.cells.plan import load_table
-from experiments.reading.figures.files import save_numbers
-from experiments.reading.figures.style import new_figure, save_figure
-from experiments.reading.render import render_summary, render_table
-from experiments.reading.summary import summarise
-from experiments.store.records import RecordStore
 from experiments.whole_files import text_written_whole, write_text
 
 
 @contextmanager
 def no_file_may_be_larger(n_bytes):
-    """As on a disk that takes no more: what exceeds the limit is an OSError amid the file."""
+    """As on a full disk: what exceeds the limit is an OSError in the middle of the file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
     try:
@@ -30,102 +19,45 @@ def no_file_may_be_larger(n_bytes):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@cache
-def tables():
-    return (load_table("moons", ("protocol=smoke",)),)
-
-
-def write_tables(directory):
-    render_table(tables()[0], RecordStore(directory / "records"), directory)
-
-
-def write_summary(directory):
-    render_summary(summarise(tables(), RecordStore(directory / "records")), directory)
-
-
-def write_report(directory):
-    report_of(tables(), directory)
-
-
-def write_figure(directory):
-    with new_figure(2, 2) as figure:
-        figure.subplots().plot(range(100))
-        save_figure(figure, directory / "line")
-
-
-def write_numbers(directory):
-    save_numbers(directory / "numbers.csv", ["a"], [[k] for k in range(10_000)])
-
-
 def contents(directory):
-    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    return {path.name: path.read_text() for path in directory.rglob("*") if path.is_file()}
 
 
-WRITERS = [write_tables, write_summary, write_report, write_figure, write_numbers]
-
-
-@pytest.mark.parametrize("write", WRITERS)
-def test_a_writer_that_is_cut_off_leaves_the_files_of_before_and_nothing_else(write, tmp_path):
-    write(tmp_path)
-    before = contents(tmp_path)
-    assert max(map(len, before.values())) > 500
+def test_a_writer_that_is_cut_off_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "new" / "a"
     with no_file_may_be_larger(500), pytest.raises(OSError, match="File too large"):
-        write(tmp_path)
-    assert contents(tmp_path) == before
-
-
-@pytest.mark.parametrize("write", WRITERS)
-def test_a_writer_that_is_cut_off_at_its_first_file_leaves_none(write, tmp_path):
-    with no_file_may_be_larger(0), pytest.raises(OSError, match="File too large"):
-        write(tmp_path)
+        write_text(path, "x" * 1000)
     assert contents(tmp_path) == {}
+    write_text(path, "old")
+    with no_file_may_be_larger(500), pytest.raises(OSError, match="File too large"):
+        write_text(path, "x" * 1000)
+    assert contents(tmp_path) == {"a": "old"}
+
+
+def test_an_error_in_the_middle_of_a_file_leaves_the_old_one(tmp_path):
+    write_text(tmp_path / "a", "old")
+
+    def write():
+        with text_written_whole(tmp_path / "a") as file:
+            file.write("new")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
+    assert contents(tmp_path) == {"a": "old"}
 
 
 def test_two_writers_of_one_file_at_once_leave_the_whole_file_of_the_last_one(tmp_path):
-    path = tmp_path / "numbers.csv"
-
-    def rows():
-        yield [1]
-        # The other begins later and ends first.
-        save_numbers(path, ["b"], [[k] for k in range(10_000)])
-        assert path.read_text().splitlines()[-1] == "9999"
-        yield [2]
-
-    save_numbers(path, ["a"], rows())
-    assert path.read_text() == "a\n1\n2\n"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_an_error_amid_a_file_leaves_the_file_of_before(tmp_path):
-    path = tmp_path / "numbers.csv"
-    save_numbers(path, ["a"], [[1]])
-
-    def rows():
-        yield [2]
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        save_numbers(path, ["a"], rows())
-    assert contents(tmp_path) == {path: b"a\n1\n"}
-
-
-def test_rendering_removes_what_killed_writers_left_and_nothing_that_may_be_at_work(tmp_path):
-    folders = [tmp_path, tmp_path / "tables", tmp_path / "figures"]
-    old = [folder / ".moons.csv.4711-00ff.tmp" for folder in folders]
-    young = [folder / ".moons.csv.4711-00fe.tmp" for folder in folders]
-    for path in (*old, *young):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("half")
-    for path in old:
-        os.utime(path, (time.time() - 7200,) * 2)
-    arguments = ["--render", "--protocol", "smoke", "--table", "moons", "--jobs", "1"]
-    reproduce.main([*arguments, "--results", str(tmp_path)])
-    assert not any(path.exists() for path in old)
-    assert all(path.exists() for path in young)
+    with text_written_whole(tmp_path / "a") as file:
+        file.write("first ")
+        write_text(tmp_path / "a", "the other begins later and ends first")
+        assert contents(tmp_path)["a"].startswith("the other")
+        file.write("and whole")
+    assert contents(tmp_path) == {"a": "first and whole"}
 
 
 def test_a_lone_surrogate_is_written_as_an_escape(tmp_path):
     write_text(tmp_path / "a", "x\udce9")
     with text_written_whole(tmp_path / "b") as file:
         file.write("x\udce9")
-    assert [(tmp_path / name).read_text("utf-8") for name in "ab"] == [r"x\udce9"] * 2
+    assert contents(tmp_path) == dict.fromkeys("ab", r"x\udce9")

@@ -1,13 +1,15 @@
 import pytest
 
-from krda import mixture
+from krda import _switch
 
 
-@pytest.fixture(scope="module", params=["compiled", "torch"])
-def compiled_or_not(request):
-    """Run a module's tests with the compiled loops, and with what is done where numba is not."""
-    if request.param == "compiled" and not mixture.COMPILED:
-        pytest.skip("numba is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mixture, "COMPILED", request.param == "compiled")
+@pytest.fixture(scope="module", params=["fast", "plain"])
+def fast_or_plain(request):
+    """Run a module's tests with the accelerators, and with the plain code alone."""
+    if request.param == "plain":
+        with _switch.plain_only():
+            yield
+    else:
+        if "krda.mixture.quantile" not in _switch.FAST:
+            pytest.skip("numba is not installed")
         yield

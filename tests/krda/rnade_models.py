@@ -11,7 +11,7 @@ def make_rnade(n_features, *, seed=0, sigma_floor=0.0, n_domains=2, spread=1.0):
         n_components=3,
         hidden_size=8,
         sigma_floor=sigma_floor,
-        seeds=[seed],
+        seed=seed,
     )
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():

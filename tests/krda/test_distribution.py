@@ -68,8 +68,11 @@ def test_the_wheel_holds_the_library_alone_and_the_licence(built):
         names = archive.namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"krda"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    own = {f"krda/{path.name}" for path in (ROOT / "krda").iterdir() if path.is_file()}
-    assert {name for name in names if name.startswith("krda/")} == own
+    files = [path for path in (ROOT / "krda").rglob("*") if path.is_file()]
+    own = {str(path.relative_to(ROOT)) for path in files if path.suffix != ".pyc"}
+    assert {name for name in names if name.startswith("krda/")} == {
+        n for n in own if ".nb" not in n
+    }
 
 
 def test_the_command_of_the_wheel_is_that_of_the_module(built):

@@ -1,4 +1,3 @@
-import dataclasses
 import os
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from krda import KRDA, DivergenceError, estimator
+from krda import KRDA, DivergenceError, KnotheRosenblatt
 from krda.adaptation import Domains, fit_together
 
 QUICK = {"max_steps": 30, "hidden_size": 10, "n_components": 3, "random_state": 0}
@@ -479,35 +478,6 @@ def test_nothing_of_one_fit_reaches_another():
     assert carried(1).tobytes() == carried(2).tobytes()
 
 
-@pytest.fixture
-def stack_sizes(monkeypatch):
-    """The number of networks in each training."""
-    sizes = []
-    original = estimator.fit_maximum_likelihood
-
-    def counting(model, *arguments):
-        sizes.append(len(model.seeds))
-        return original(model, *arguments)
-
-    monkeypatch.setattr(estimator, "fit_maximum_likelihood", counting)
-    return sizes
-
-
-def test_equal_shapes_are_trained_as_one(stack_sizes):
-    tasks = [Domains(*shifted_task(n=n)) for n in (60, 50, 60, 60)]
-    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(4)]
-    assert fit_together(methods, tasks) == [None] * 4
-    assert stack_sizes == [3, 1]
-
-
-def test_large_networks_are_trained_one_after_another(stack_sizes, monkeypatch):
-    monkeypatch.setattr(estimator, "_STACKED_STATES", 2 * (50 + 60) * 3 * 10)
-    tasks = [Domains(*shifted_task(n=50)) for _ in range(3)]
-    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(3)]
-    assert fit_together(methods, tasks) == [None] * 3
-    assert stack_sizes == [2, 1]
-
-
 @pytest.mark.filterwarnings("ignore:Columns .* are constant")
 def test_a_fit_that_fails_leaves_those_beside_it_alone():
     tasks = [shifted_task(n=50, seed=seed) for seed in range(5)]
@@ -524,15 +494,14 @@ def test_a_fit_that_fails_leaves_those_beside_it_alone():
 
 
 def test_a_training_that_diverges_is_the_error_of_its_own_fit(monkeypatch):
-    original = estimator.fit_maximum_likelihood
+    original = KnotheRosenblatt._finish
 
-    def diverging(model, *arguments):
-        histories = original(model, *arguments)
-        at = model.seeds.index(1)
-        histories[at] = dataclasses.replace(histories[at], diverged_at=(3, 1))
-        return histories
+    def diverging(self, model, history, *tables):
+        if self.seed_ == 1:
+            raise DivergenceError("the loss became non-finite")
+        original(self, model, history, *tables)
 
-    monkeypatch.setattr(estimator, "fit_maximum_likelihood", diverging)
+    monkeypatch.setattr(KnotheRosenblatt, "_finish", diverging)
     tasks = [Domains(*shifted_task(n=50, seed=seed)) for seed in range(3)]
     methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(3)]
     errors = fit_together(methods, tasks)

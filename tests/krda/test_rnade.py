@@ -5,9 +5,9 @@ from rnade_models import make_rnade
 from scipy import stats
 
 from krda import mixture
-from krda.rnade import RNADE, mixture_parameters
+from krda.rnade import MAX_LOG_VARIANCE, RNADE
 
-pytestmark = pytest.mark.usefixtures("compiled_or_not")
+pytestmark = pytest.mark.usefixtures("fast_or_plain")
 
 
 def log_prob_by_the_papers_loop(density, x):
@@ -58,8 +58,8 @@ def test_log_prob_equals_a_slow_loop_over_the_papers_equations(n_features, domai
     expected = log_prob_by_the_papers_loop(density, x)
     np.testing.assert_allclose(density.log_prob(x.double()), expected, rtol=1e-9)
     with torch.no_grad():  # The module trains in float32: same equations, fewer digits.
-        np.testing.assert_allclose(model.log_prob(x[None], domain)[0], expected, rtol=1e-4)
-        in_double = model.double().log_prob(x[None].double(), domain)[0]
+        np.testing.assert_allclose(model.log_prob(x, domain), expected, rtol=1e-4)
+        in_double = model.double().log_prob(x.double(), domain)
     np.testing.assert_allclose(in_double, expected, atol=1e-6)
 
 
@@ -92,13 +92,13 @@ def test_samples_have_the_distribution_of_an_ancestral_sampler():
 
 
 def test_a_conditional_depends_on_earlier_coordinates_only():
-    model = make_rnade(4)
-    x = torch.randn(1, 6, 4)
+    density = make_rnade(4).density(0)
+    x = density.sample(6, torch.Generator().manual_seed(0))
     changed = x.clone()
-    changed[..., 2] += 1.0
-    with torch.no_grad():
-        before, after = (model.conditionals(rows, 0).means for rows in (x, changed))
-    assert torch.equal(before[:, :3], after[:, :3])
+    changed[:, 2] += 1.0
+    before, after = density.rosenblatt(x), density.rosenblatt(changed)
+    assert torch.equal(before[:, :2], after[:, :2])
+    assert not torch.allclose(before[:, 2], after[:, 2])
     assert not torch.allclose(before[:, 3], after[:, 3])
 
 
@@ -109,81 +109,73 @@ def test_domains_share_c_W_and_C_and_have_heads_of_their_own():
         assert torch.equal(getattr(source, name), getattr(target, name))
     assert not torch.equal(source.head_weight, target.head_weight)
     assert {name: tuple(p.shape) for name, p in rnade_2d.named_parameters()} == {
-        "c": (1, 8), "W": (1, 2, 8), "C": (1, 2),
-        "head_weight": (1, 2, 2, 8, 9), "head_bias": (1, 2, 2, 9),
+        "c": (8,), "W": (2, 8), "C": (2,),
+        "head_weight": (2, 2, 8, 9), "head_bias": (2, 2, 9),
     }  # fmt: skip
 
 
 def test_domains_start_equal_so_that_the_untrained_transport_is_the_identity():
-    model = RNADE(3, seeds=[5])
+    model = RNADE(3, seed=5)
     for parameter in (model.head_weight, model.head_bias):
-        assert torch.equal(parameter[:, 0], parameter[:, 1])
+        assert torch.equal(parameter[0], parameter[1])
 
 
 def test_standard_deviations_stay_above_the_floor():
     model = make_rnade(2, sigma_floor=0.05)
     with torch.no_grad():
         model.head_bias[..., 6:] -= 100.0
-        stds = model.conditionals(torch.randn(1, 50, 2), 0).stds
+    stds = model.density(0).conditional(1, torch.randn(50, 8, dtype=torch.float64)).stds
     assert float(stds.min()) >= 0.05 * (1 - 1e-6)
-
-
-def test_replicas_are_the_models_of_their_seeds_alone():
-    together = RNADE(3, seeds=[4, 9])
-    for r, seed in enumerate([4, 9]):
-        alone = RNADE(3, seeds=[seed])
-        for name, parameter in together.named_parameters():
-            assert torch.equal(parameter[r], alone.get_parameter(name)[0])
 
 
 def test_parameters_do_not_depend_on_torchs_global_seed_and_leave_it_alone():
     torch.manual_seed(1)
     state = torch.random.get_rng_state()
-    first = RNADE(2, seeds=[0])
+    first = RNADE(2, seed=0)
     assert torch.equal(state, torch.random.get_rng_state())
     torch.manual_seed(2)
-    assert torch.equal(first.W, RNADE(2, seeds=[0]).W)
+    assert torch.equal(first.W, RNADE(2, seed=0).W)
 
 
 def test_what_conditionals_are_given_may_differ_from_the_row_itself():
     model = make_rnade(3, seed=1)
-    x = torch.randn(1, 50, 3, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
     density = model.density(0, given=lambda i, z: torch.floor(z) if i == 1 else z)
     given = x.clone()
     given[..., 1] = torch.floor(given[..., 1])
     with torch.no_grad():
-        expected = model.log_prob(x, 0, given)[0]
-        plain = model.log_prob(x, 0)[0]
-    rows = x[0].to(torch.float64)
+        expected = model.log_prob(x, 0, given)
+        plain = model.log_prob(x, 0)
+    rows = x.to(torch.float64)
     np.testing.assert_allclose(density.log_prob(rows), expected, rtol=1e-4, atol=1e-4)
     assert not torch.allclose(plain, expected, atol=0.1)
     u = density.rosenblatt(rows)
     np.testing.assert_allclose(density.inverse_rosenblatt(u), rows, atol=1e-8)
 
 
-def test_transforms_use_the_mixtures_of_the_trained_module():
+def test_transforms_take_conditional_by_conditional():
     model = make_rnade(5, sigma_floor=0.1).double()
     with torch.no_grad():
-        model.C[:, ::2] *= -1.0  # both signs: relu(C a) is taken apart
-    x = 2.0 * torch.randn(50, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    with torch.no_grad():
-        log_weights, means, stds = model.conditionals(x[None], 1)
-    expected = mixture.cdf(x.mT[None], log_weights.exp(), means, stds)[0].mT
+        model.C[::2] *= -1.0  # both signs: relu(C a) is taken apart
     density = model.density(1)
-    np.testing.assert_allclose(density.rosenblatt(x), expected, atol=1e-13)
-    inner = expected.clamp(0.01, 0.99)
+    x = 2.0 * torch.randn(50, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    u, a = density.rosenblatt(x), density.c.expand(50, -1)
+    for i in range(5):
+        log_weights, means, stds = density.conditional(i, a)
+        expected = mixture.cdf(x[:, i], log_weights.exp(), means, stds)
+        np.testing.assert_allclose(u[:, i], expected, atol=1e-13)
+        a = density.next_state(i, a, x[:, i])
+    inner = u.clamp(0.01, 0.99)
     np.testing.assert_allclose(
         density.rosenblatt(density.inverse_rosenblatt(inner)), inner, atol=1e-12
     )
 
 
 def test_log_variances_are_bounded_far_out_and_untouched_elsewhere():
-    log_variances = torch.tensor([[-80.0, -60.0, -59.9, -3.0, 0.1, 59.9, 60.0, 1e30]])
-    n = log_variances.shape[1]
-    bias = torch.cat([torch.zeros(1, 2 * n), log_variances], dim=1)
-    h, weight = torch.zeros(1, 1, 2), torch.zeros(1, 2, 3 * n)
-    stds = mixture_parameters(h, weight, bias, 0.0).stds[0, 0]
-    plain = torch.sqrt(torch.exp(log_variances[0]))
-    assert torch.equal(stds[1:-1], plain[1:-1])
-    assert float(stds[0]) == float(stds[1])
-    assert float(stds[-1]) == float(stds[-2])
+    log_variances = torch.tensor([-80.0, -60.0, -59.9, -3.0, 0.1, 59.9, 60.0, 1e30]).double()
+    density = RNADE(1, n_components=8, hidden_size=2).density(0)
+    density.head_weight.zero_()
+    density.head_bias[0, 16:] = log_variances
+    stds = density.conditional(0, density.c[None]).stds[0]
+    bounded = log_variances.clamp(-MAX_LOG_VARIANCE, MAX_LOG_VARIANCE)
+    np.testing.assert_allclose(stds, torch.exp(0.5 * bounded))

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from krda import KRDA, DivergenceError
+from krda import KRDA, DivergenceError, KnotheRosenblatt
 from krda.assessment import (
     DISAGREEMENT,
     MIN_ROWS,
@@ -243,7 +243,7 @@ def test_an_energy_distance_below_zero_comes_with_a_word():
     of = {line.split("  ")[1]: line for line in lines if line.startswith("  ") and "0.00" in line}
     assert "below 0 by chance" in of["source as it is"]
     assert "below 0 by chance" in of["columns standardised instead"]
-    assert "-" not in of["carried by KRDA"].partition("(")[0]  # no -0.0000
+    assert "-" not in of["moved by KRDA"].partition("(")[0]  # no -0.0000
 
 
 def an_assessment(**changes):
@@ -455,7 +455,7 @@ def test_a_refit_that_fails_does_not_end_the_check(quick, monkeypatch):
     def fail(self, *_):
         raise DivergenceError("the loss became non-finite")
 
-    monkeypatch.setattr(KRDA, "_finish", fail)
+    monkeypatch.setattr(KnotheRosenblatt, "_finish", fail)
     found = assess(model, *data, n_refits=2)
     assert len(found.seeds.failures) == 2
     assert len(found.orders.failures) == 1
@@ -614,7 +614,7 @@ def test_column_orders_differ_from_the_models_and_from_each_other(monkeypatch):
     ys = (Xs[:, 0] > 0).astype(int)
     model = KRDA(**QUICK, column_order="random").fit(Xs, ys, Xt)
     seen = []
-    prepare = KRDA._prepare
+    prepare = KnotheRosenblatt._prepare
 
     def watch(self, *domains):
         if len(domains[0]) == 60:
@@ -624,7 +624,7 @@ def test_column_orders_differ_from_the_models_and_from_each_other(monkeypatch):
         return prepare(self, *domains)
 
     own = tuple(model.column_order_)
-    monkeypatch.setattr(KRDA, "_prepare", watch)
+    monkeypatch.setattr(KnotheRosenblatt, "_prepare", watch)
     assess(model, Xs, ys, Xt, n_refits=9)
     seeds = [seed for seed, order in seen if order == own]
     orders = [order for _, order in seen if order != own]

@@ -11,7 +11,7 @@ from experiments.cells.plan import load_table, method_label
 from experiments.datasets.amazon import DEFAULT_PATH, DOMAINS, SPLITS, Amazon
 from experiments.datasets.amazon_raw import Reviews
 from experiments.reading.markdown import between
-from experiments.reading.render import stored
+from experiments.reading.results import stored
 from experiments.store.records import RecordStore
 from studies import amazon_encoders as study
 from studies.common import number

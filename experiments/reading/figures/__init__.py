@@ -1,147 +1,182 @@
-"""The figures: drawn from records and stored rows alone, one module each.
+"""The figures: functions of the results' frames and of stored numbers, drawn as PNG and PDF.
 
-:data:`FIGURES` names them all. What a figure shows beyond the records, such as transported rows,
-is computed once and stored as CSV beside it; drawing reads the CSV.
+:func:`figures_of` lists them, with what they show. What a figure shows beyond the records, such as
+transported rows, is computed once and stored as CSV beside it (:mod:`.fits`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.cells.plan import TablePlan
-from experiments.reading.figures import (
-    accuracy,
-    components,
-    differences,
-    gaussians,
-    learning_curve,
-    marginals,
-    moons,
-    runtime,
-    training,
+import pandas as pd
+
+from experiments.analysis.table import Table
+from experiments.cells.curves import CurvePlan
+from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
+from experiments.reading.figures.comparisons import draw_differences, draw_ranks, draw_runtime
+from experiments.reading.figures.densities import (
+    TASKS,
+    draw_marginals,
+    draw_quantiles,
+    draw_training,
 )
-from experiments.reading.figures.learning_curve import learning_curve_cells
-from experiments.reading.figures.moons import moons_figure
-from experiments.reading.figures.request import Request
-from experiments.reading.render import ReadOnce
-from experiments.store.records import RecordStore
+from experiments.reading.figures.fits import Numbers
+from experiments.reading.figures.style import save_figure
+from experiments.reading.figures.transport import draw_components, draw_gaussians, draw_moons
 
-__all__ = [
-    "FIGURES",
-    "Figures",
-    "Request",
-    "learning_curve_cells",
-    "moons_figure",
-    "render_figures",
-]
+if TYPE_CHECKING:
+    from experiments.reading.results import Results
 
-MOST_WORKERS = 4
-"""Each loads the drawing library anew, which takes about as long as drawing three figures."""
 
-FIGURES: dict[str, Callable[[Request], list[Path]]] = {
-    # The one that takes longest goes first, so that several processes end together.
-    "marginals": marginals.render,
-    "accuracy": accuracy.render,
-    "differences": differences.render,
-    "runtime": runtime.render,
-    "gaussians": gaussians.render,
-    "moons": moons.render,
-    "components": components.render,
-    "learning_curve": learning_curve.render,
-    "training": training.render,
-}
-"""Name of a kind of figure to the function that makes the files of it that are asked for."""
+class Figure(NamedTuple):
+    """A figure: name of its files, caption, text for who cannot see it, and how it is drawn.
+
+    ``draw`` returns None if there is nothing to draw. An ``optional`` figure is not missed.
+    """
+
+    name: str
+    caption: str
+    alt: str
+    draw: Callable[[Numbers], Any]
+    optional: bool = False
+
+
+def _draw_curve(plan: CurvePlan, cells: pd.DataFrame, _: Numbers) -> Any:
+    return draw_learning_curve(plan, cells)
 
 
 class Figures(NamedTuple):
-    """What was drawn, and what could not be.
-
-    Attributes
-    ----------
-    paths : list of Path
-        The files written.
-    failures : list of str
-        A line for each figure that could not be made.
-    """
+    """The files written, and a line for each figure that could not be made."""
 
     paths: list[Path]
     failures: list[str]
 
 
+def figures_of(table: Table) -> Iterator[Figure]:
+    """The figures of one table."""
+    plan, name = table.plan, table.name
+    yield Figure(
+        f"accuracy_{name}",
+        "Accuracy of each method by task, with the 95 % interval; published values as open "
+        "markers.",
+        "One panel a method with accuracy by task; the same numbers are in the table.",
+        lambda _: draw_accuracy(table),
+    )
+    if table.published:
+        yield Figure(
+            f"differences_{name}",
+            "Ours minus the published value, task by method.",
+            "A heat map with a number in each field; the same differences are in the table.",
+            lambda _: draw_differences(table),
+        )
+    yield Figure(
+        f"ranks_{name}",
+        "Average ranks over the tasks, the best at the left; a bar joins methods that Nemenyi's "
+        "test does not tell apart.",
+        "Critical-difference diagram; the same ranks are in the table of comparisons.",
+        lambda _: draw_ranks(table),
+        optional=True,
+    )
+    yield Figure(
+        f"runtime_{name}",
+        "Mean accuracy against the median seconds of a fit.",
+        "A marker for each method, accuracy above time; the seconds are under Environment.",
+        lambda _: draw_runtime(table),
+    )
+    if "krda" in plan.methods:
+        yield Figure(
+            f"marginals_{name}",
+            "Single columns before and after KRDA's transport, beside the target's.",
+            "Distributions of the columns of each task; after the transport they are those of the "
+            "target if the densities fit.",
+            lambda numbers: draw_marginals(plan, numbers.marginals(plan)),
+        )
+        yield Figure(
+            f"marginals_{name}_quantiles",
+            "Quantiles of all columns before and after KRDA's transport, against the target's.",
+            "A line for each column; after the transport they are on the diagonal if the densities "
+            "fit.",
+            lambda numbers: draw_quantiles(plan, numbers.marginals(plan)),
+            optional=True,
+        )
+    if plan.dataset in TASKS:
+        yield Figure(
+            f"training_{name}",
+            "Training of KRDA's density: held-out and training negative log-likelihood of both "
+            "domains, step by step.",
+            "Falling curves of the negative log-likelihood against the training step.",
+            lambda numbers: draw_training(plan, numbers),
+        )
+    yield Figure(
+        f"{name}_fidelity",
+        "The simulated data beside the published statistics of the real ones.",
+        "Statistics of the simulated columns against published ones.",
+        lambda _: None,  # drawn by studies/hepmass_sim.py
+        optional=True,
+    )
+
+
+def figures_beside(results: Results) -> Iterator[Figure]:
+    """Figures that belong to no table: transports, which come with the moons, and curves."""
+    if any(table.plan.dataset == "moons" for table in results.tables):
+        title = "KRDA on moons, target rotated by 40° (circles and triangles: the classes)"
+        cell = "dataset=moons", "dataset.angle=40", "method=krda"
+        yield Figure(
+            "moons_40",
+            "KRDA on the moons: source, target, and the source transported to the target.",
+            "Three panels of points; in the last the transported source is on the target.",
+            lambda numbers: draw_moons(numbers.rows("moons_40", *cell), title),
+        )
+        yield Figure(
+            "moons_components",
+            "The transport of the moons with more and fewer components of the density.",
+            "One panel for each number of components, with the same rows followed in all.",
+            draw_components,
+        )
+        yield Figure(
+            "gaussians",
+            "KRDA from one mixture of Gaussians to another.",
+            "One panel for each pair of mixtures: source, target and transported rows.",
+            draw_gaussians,
+        )
+    for plan, cells in results.curves.values():
+        yield Figure(
+            f"learning_curve_{plan.name}",
+            f"{plan.title}: mean accuracy with its 95 % band.",
+            "Lines of accuracy against the number of training rows, one a method.",
+            partial(_draw_curve, plan, cells),
+        )
+
+
 def render_figures(
-    store: RecordStore,
+    results: Results,
     directory: Path,
     *,
     compute: bool,
-    tables: Sequence[TablePlan],
-    tell: Callable[[str], None] = print,
-    n_workers: int = 1,
+    say: Callable[[str], None] = print,
 ) -> Figures:
-    """Make all figures that belong to some tables.
+    """Make all figures of some results; one that fails costs no other one.
 
-    Parameters
-    ----------
-    store : RecordStore
-        Of the records.
-    directory : Path
-        Holds the stored rows, and gets the figures; made if it is not there.
-    compute : bool
-        Compute rows that are not stored, or are of another state of code and data; else draw
-        what is stored.
-    tables : sequence of TablePlan
-        Those of synthetic data bring the figures without a table with them.
-    tell : callable
-        Takes a line about each figure that is left out for want of data.
-    n_workers : int
-        Processes that draw at once, four at most. What is computed is computed one after the other
-        in this process.
-
-    Returns
-    -------
-    figures : Figures
-        The same records and rows give the same bytes. A figure that fails costs no other one.
+    ``compute`` fits what is not stored, or is of another state of code and data; else what is
+    stored is drawn. ``say`` takes a line about each figure that is left out. The same records and
+    stored numbers give the same bytes.
     """
-    if compute or n_workers == 1:
-        request = Request(store, directory, compute, tables, tell)
-        paths = [path for name in FIGURES for path in _make(name, request)]
-        return Figures(paths, request.failures)
-    with ProcessPoolExecutor(
-        min(n_workers, MOST_WORKERS),
-        # A forked child could inherit a lock that another thread holds.
-        mp_context=get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(store.root, directory, tuple(tables)),
-    ) as pool:
-        figures = Figures([], [])
-        for made, told, failures in pool.map(_make_in_worker, FIGURES):
-            for line in told:
-                tell(line)
-            figures.paths.extend(made)
-            figures.failures.extend(failures)
-        return figures
-
-
-def _make(name: str, request: Request) -> list[Path]:
-    # What fails before a kind of figure comes to its single ones costs that kind alone.
-    return request.attempt(name, partial(FIGURES[name], request))
-
-
-_worker_request: Request | None = None
-
-
-def _start_worker(records: Path, directory: Path, tables: tuple[TablePlan, ...]) -> None:
-    global _worker_request
-    _worker_request = Request(ReadOnce(records), directory, compute=False, tables=tables)
-
-
-def _make_in_worker(name: str) -> tuple[list[Path], list[str], list[str]]:
-    assert _worker_request is not None
-    told: list[str] = []
-    request = replace(_worker_request, tell=told.append, failures=[])
-    return _make(name, request), told, request.failures
+    overrides = results.tables[0].plan.overrides if results.tables else ()
+    numbers = Numbers(directory, compute, overrides, say)
+    made = Figures([], [])
+    every = [figure for table in results.tables for figure in figures_of(table)]
+    for figure in [*every, *figures_beside(results)]:
+        try:
+            drawn = figure.draw(numbers)
+            if drawn is not None:
+                made.paths.extend(save_figure(drawn, directory / figure.name))
+            elif not figure.optional:
+                say(f"figure {figure.name}: left out, nothing to draw is stored")
+        except OSError:  # a disk that takes no more concerns all figures
+            raise
+        except Exception as error:
+            made.failures.append(f"{figure.name}: {type(error).__name__}: {error}")
+    return made

@@ -1,16 +1,17 @@
-"""Accuracy by task, one panel a method, with the published values as markers."""
+"""Accuracy: by task with the published values, and against the number of training rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
+
+from experiments.analysis.table import Table
+from experiments.cells.curves import CurvePlan
 from experiments.cells.plan import TablePlan, method_label
-from experiments.published import STAND_INS, PublishedCell, has_published, published
-from experiments.reading.figures.request import Request
+from experiments.published import STAND_INS
 from experiments.reading.figures.style import (
     BLACK,
     GREY,
@@ -18,80 +19,98 @@ from experiments.reading.figures.style import (
     SOURCE,
     figure_legend,
     footnote,
+    method_style,
     new_figure,
     percent_limits,
-)
-from experiments.reading.figures.values import (
-    CellValue,
-    draw_recorded,
-    gaps,
-    task_name,
-    title_of,
 )
 
 _REFERENCE = "source_only"
 
 
-def draw(
-    table: TablePlan,
-    values: Mapping[tuple[str, str], CellValue],
-    theirs: Mapping[tuple[str, str], PublishedCell],
-) -> Any:
-    """Draw the accuracies of methods on the tasks of a table.
+def task_name(plan: TablePlan, task: str) -> str:
+    """A task's name as a reader sees it: "40°", "B→D"."""
+    return plan.task_label.format(task).replace("-", "→")
 
-    They are the paper's methods where there are published values of theirs, else all. Tasks that
-    are numbers are joined by lines, others are not: between two masses or two kinds of goods lies
-    nothing.
 
-    Parameters
-    ----------
-    table : TablePlan
-    values : mapping of (task, method) to CellValue
-    theirs : mapping of (task, method) to PublishedCell
+def gap(cell: Any) -> str:
+    """What to write if a cell is not complete: "missing" or "3/5"; empty if it is."""
+    if not cell.recorded:
+        return "missing"
+    return "" if cell.complete else f"{cell.n_done}/{cell.n_repetitions}"
 
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
+
+def gaps(cells: pd.DataFrame, name: Callable[[str], str]) -> list[str]:
+    """Footnotes on cells that have no record or lack repetitions, one for each kind of gap."""
+    kinds = [
+        "No record" if found == "missing" else f"Only {found} repetitions" if found else ""
+        for found in map(gap, cells.itertuples())
+    ]
+    totals = cells.method.value_counts()
+    lines = []
+    lacking = cells.assign(kind=kinds)[lambda frame: frame.kind != ""]
+    for kind, of_kind in lacking.groupby("kind"):
+        parts = []
+        for method, own in of_kind.groupby("method", sort=False):
+            few = len(own) <= 6 and len(own) < totals[method]
+            where = ", ".join(map(name, own.task)) if few else f"{len(own)} of {totals[method]}"
+            parts.append(f"{method_label(str(method))} ({where})")
+        lines.append(f"{kind}: {'; '.join(parts)}.")
+    return lines
+
+
+def notes(table: Table, cells: pd.DataFrame) -> list[str]:
+    """Footnotes of a figure with published values: whose these are, and what is missing."""
+    lines = gaps(cells, lambda task: task_name(table.plan, task))
+    if table.plan.dataset in STAND_INS:
+        real = STAND_INS[table.plan.dataset].upper()
+        lines.insert(
+            0,
+            f"Ours are on simulated data; the published values are of the real {real} and stand "
+            "here for orientation.",
+        )
+    return lines
+
+
+def draw_accuracy(table: Table) -> Any:
+    """Accuracies of methods by task, a panel each; None without any.
+
+    They are the paper's methods if published values of theirs are shown, else all. Tasks that are
+    numbers are joined by lines.
     """
-    numeric = all(_is_number(task) for task in table.tasks)
-    places = [float(task) for task in table.tasks] if numeric else list(range(len(table.tasks)))
-    methods = shown_methods(table, theirs)
-    n_columns = 4 if len(table.tasks) <= 12 else 3
+    plan = table.plan
+    cells = table.cells[table.cells.in_paper] if table.published else table.cells
+    if cells["mean"].isna().all():
+        return None
+    numeric = all(task.removeprefix("-").replace(".", "", 1).isdigit() for task in plan.tasks)
+    places = [float(task) for task in plan.tasks] if numeric else list(range(len(plan.tasks)))
+    methods = list(cells.method.unique())
+    n_columns = 4 if len(plan.tasks) <= 12 else 3
     n_rows = -(-len(methods) // n_columns)
+    names = [task_name(plan, task) for task in plan.tasks]
     with new_figure(PAGE_WIDTH, 1.35 * n_rows + (1.1 if numeric else 1.4)) as figure:
         grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
         axes = list(grid.flat)
+        reference = table.cells[table.cells.method == _REFERENCE]
         for axis, method in zip(axes, methods, strict=False):
             axis.set_title(method_label(method))
-            if method != _REFERENCE and _REFERENCE in table.methods:
-                _, means, _ = _ours(table, values, _REFERENCE)
+            if method != _REFERENCE and len(reference):
                 axis.plot(
-                    places,
-                    means,
-                    color=GREY,
-                    ls=":" if numeric else "none",
-                    lw=1,
-                    marker=None if numeric else "_",
-                    ms=7,
-                    label="Source only, ours",
-                )
-            _draw_method(axis, table, places, values, method, joined=numeric)
-            shown = [(x, theirs[task, method]) for x, task in zip(places, table.tasks, strict=True)
-                     if (task, method) in theirs]  # fmt: skip
-            if shown:
+                    places, reference["mean"], color=GREY, ls=":" if numeric else "none", lw=1,
+                    marker=None if numeric else "_", ms=7, label="Source only, ours",
+                )  # fmt: skip
+            own = cells[cells.method == method]
+            _draw_method(axis, places, own, joined=numeric)
+            if own.published_mean.notna().any():
                 axis.errorbar(
-                    [x for x, _ in shown],
-                    [cell.mean for _, cell in shown],
-                    [cell.ci95 for _, cell in shown],
-                    fmt="D", ms=3.6, mfc="none", mec=BLACK, mew=0.8, ecolor=BLACK, elinewidth=0.6,
-                    label="published",
+                    places, own.published_mean, own.published_ci95, fmt="D", ms=3.6, mfc="none",
+                    mec=BLACK, mew=0.8, ecolor=BLACK, elinewidth=0.6, label="published",
                 )  # fmt: skip
             axis.grid(axis="y", color="0.9", lw=0.5)
-            axis.set_xticks(places, [task_name(table, task) for task in table.tasks])
+            axis.set_xticks(places, names)
             if not numeric:
                 axis.tick_params(axis="x", rotation=90, labelsize=6)
             elif len(places) > 5:
-                axis.set_xticks(places[::2], [task_name(table, t) for t in table.tasks[::2]])
+                axis.set_xticks(places[::2], names[::2])
         for axis in axes[len(methods) :]:
             axis.remove()
         percent_limits(axes[0])
@@ -100,115 +119,62 @@ def draw(
         for column in range(min(n_columns, len(methods))):
             lowest = grid[(len(methods) - 1 - column) // n_columns, column]
             lowest.tick_params(axis="x", labelbottom=True)
-            lowest.set_xlabel("Rotation of the target" if table.dataset == "moons" else "Task")
+            lowest.set_xlabel("Rotation of the target" if plan.dataset == "moons" else "Task")
         figure_legend(figure, axes[: len(methods)], 4)
-        figure.suptitle(f"{title_of(table)}: accuracy of each method, with 95% intervals")
-        footnote(figure, notes(table, values, methods))
+        figure.suptitle(f"{plan.title}: accuracy of each method, with 95% intervals")
+        footnote(figure, notes(table, cells))
         return figure
 
 
-def shown_methods(
-    table: TablePlan, theirs: Mapping[tuple[str, str], PublishedCell]
-) -> tuple[str, ...]:
-    """Methods of the figure: the paper's where published values stand beside them, else all."""
-    return table.paper if theirs and table.paper else table.methods
-
-
-def notes(
-    table: TablePlan,
-    values: Mapping[tuple[str, str], CellValue],
-    methods: Sequence[str],
-) -> list[str]:
-    """Footnotes of a figure with published values: whose these are, and what is missing.
-
-    Parameters
-    ----------
-    table : TablePlan
-    values : mapping of (task, method) to CellValue
-    methods : sequence of str
-        Those that the figure shows.
-
-    Returns
-    -------
-    lines : list of str
-    """
-    shown = {key: value for key, value in values.items() if key[1] in methods}
-    lines = gaps(shown, lambda task: task_name(table, task))
-    if table.dataset in STAND_INS:
-        real = STAND_INS[table.dataset].upper()
-        lines.insert(
-            0,
-            "Ours are on simulated data; the published values are of the real "
-            f"{real} and stand here for orientation.",
-        )
-    return lines
-
-
-def published_values(table: TablePlan) -> Mapping[tuple[str, str], PublishedCell]:
-    """Published values of a table's data set; none where the paper has none."""
-    return published(table.dataset) if has_published(table.dataset) else {}
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _ours(
-    table: TablePlan, values: Mapping[tuple[str, str], CellValue], method: str
-) -> tuple[list[float], list[float], list[float]]:
-    """Lower end, mean and upper end by task; NaN, which is drawn as a gap, where there is none."""
-    intervals = [
-        value.interval if (value := values.get((task, method))) else None for task in table.tasks
-    ]
-    return (
-        [i.low if i else math.nan for i in intervals],
-        [i.mean if i else math.nan for i in intervals],
-        [i.high if i else math.nan for i in intervals],
-    )
-
-
-def _draw_method(
-    axis: Any,
-    table: TablePlan,
-    places: list[float] | list[int],
-    values: Mapping[tuple[str, str], CellValue],
-    method: str,
-    *,
-    joined: bool,
-) -> None:
-    low, means, high = _ours(table, values, method)
-    below = [m - a for m, a in zip(means, low, strict=True)]
-    above = [b - m for m, b in zip(means, high, strict=True)]
+def _draw_method(axis: Any, places: Sequence[float], cells: pd.DataFrame, *, joined: bool) -> None:
+    means, half = cells["mean"], cells.ci95.fillna(0.0)
     axis.errorbar(
-        places, means, [below, above], fmt="o-" if joined else "o", color=SOURCE, ms=3, lw=1.3,
-        elinewidth=0.9, label="ours",
+        places, means, [means - (means - half), (means + half) - means],
+        fmt="o-" if joined else "o", color=SOURCE, ms=3, lw=1.3, elinewidth=0.9, label="ours",
     )  # fmt: skip
-    for x, mean, task in zip(places, means, table.tasks, strict=True):
-        gap = values[task, method].gap
-        if gap == "missing" or math.isnan(mean):
-            axis.text(x, 0.03, "missing" if gap == "missing" else gap, rotation=90, fontsize=5,
-                      ha="center", transform=axis.get_xaxis_transform())  # fmt: skip
-        elif gap is not None:
-            axis.annotate(gap, (x, mean), (2, 3), textcoords="offset points", fontsize=5.5)
+    for x, cell in zip(places, cells.itertuples(), strict=True):
+        text = gap(cell)
+        if text and math.isnan(cell.mean):
+            axis.text(x, 0.03, text, rotation=90, fontsize=5, ha="center",
+                      transform=axis.get_xaxis_transform())  # fmt: skip
+        elif text:
+            axis.annotate(text, (x, cell.mean), (2, 3), textcoords="offset points", fontsize=5.5)
 
 
-def render(request: Request) -> list[Path]:
-    """Make ``accuracy_TABLE`` of every table, from records.
+def draw_learning_curve(plan: CurvePlan, cells: pd.DataFrame) -> Any:
+    """Accuracy against the number of training rows (paper, figure 3); None without any.
 
-    Parameters
-    ----------
-    request : Request
-
-    Returns
-    -------
-    paths : list of Path
+    A cell without a value is a gap in its line.
     """
+    if cells["mean"].isna().all():
+        return None
+    with new_figure(PAGE_WIDTH, 3.9) as figure:
+        axes = figure.subplots(1, len(plan.panels), sharey=True, squeeze=False)[0]
+        for axis, (title, own) in zip(axes, plan.panels.items(), strict=True):
+            for method in (*own, *plan.everywhere):
+                _draw_line(axis, plan.values, method, cells[cells.method == method])
+            axis.set_title(title)
+            axis.set_xticks(plan.values)
+            axis.set_xlabel(plan.label)
+            axis.grid(axis="y", color="0.9", lw=0.5)
+        axes[0].set_ylabel("Accuracy (%)")
+        percent_limits(axes[0])
+        figure_legend(figure, axes, 6)
+        n = cells.n_repetitions.max()
+        figure.suptitle(f"{plan.title}: mean and 95% band of {n} repetitions")
+        band = "Bands: other subsamples of the same rows and other seeds, not other data."
+        footnote(figure, [band, *gaps(cells, lambda rows: f"{rows} rows")])
+        return figure
 
-    def make(table: TablePlan, name: str) -> list[Path]:
-        figure = partial(draw, table, theirs=published_values(table))
-        return draw_recorded(request, name, table.cells, figure)
 
-    return request.each_table("accuracy", make)
+def _draw_line(axis: Any, values: Sequence[int], method: str, cells: pd.DataFrame) -> None:
+    style, emphasis = method_style(method), method == "krda"
+    means, half = cells["mean"], cells.ci95.fillna(0.0)
+    axis.fill_between(values, means - half, means + half, color=style.colour, alpha=0.13, lw=0)
+    axis.plot(
+        values, means, color=style.colour, ls=style.dashes, marker=style.marker, ms=4,
+        lw=2 if emphasis else 1.2, zorder=4 if emphasis else 3, label=method_label(method),
+    )  # fmt: skip
+    for x, cell in zip(values, cells.itertuples(), strict=True):
+        if gap(cell) and not math.isnan(cell.mean):
+            axis.annotate(gap(cell), (x, cell.mean), (2, 3), textcoords="offset points", fontsize=6)

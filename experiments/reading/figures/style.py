@@ -42,14 +42,7 @@ SETTINGS: Any = {
 
 
 class LineStyle(NamedTuple):
-    """How a method's line is drawn.
-
-    Attributes
-    ----------
-    colour, marker : str
-    dashes : str or tuple
-        As matplotlib takes it.
-    """
+    """How a method's line is drawn."""
 
     colour: str
     dashes: str | tuple[int, tuple[float, ...]]
@@ -94,20 +87,7 @@ def _settings() -> Iterator[None]:
 def new_figure(
     width: float, height: float, layout: Literal["constrained"] | None = "constrained"
 ) -> Iterator[Any]:
-    """Make an empty figure, in the style of all figures while it is being drawn.
-
-    Parameters
-    ----------
-    width, height : float
-        Inches.
-    layout : {"constrained"} or None
-        What finds room for everything; None where the caller does.
-
-    Yields
-    ------
-    figure : matplotlib.figure.Figure
-        Known to no window and no global state.
-    """
+    """Make an empty figure, in the style of all figures while it is being drawn."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -118,18 +98,7 @@ def new_figure(
 
 
 def save_figure(figure: Any, path: Path) -> list[Path]:
-    """Save a figure as PNG and PDF, the same bytes each time.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    path : Path
-        Without suffix; further dots are part of the name.
-
-    Returns
-    -------
-    paths : list of Path
-    """
+    """Save a figure as PNG and PDF, the same bytes each time."""
     png, pdf = path.with_name(f"{path.name}.png"), path.with_name(f"{path.name}.pdf")
     with _settings():
         _settle(figure)
@@ -152,16 +121,7 @@ def _settle(figure: Any) -> None:
 
 
 def figure_legend(figure: Any, axes: Sequence[Any], n_columns: int, title: str = "") -> None:
-    """Put one legend below a figure, each label once, in the order of appearance.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    axes : sequence of Axes
-    n_columns : int
-    title : str
-        Above the legend: what all axes show.
-    """
+    """Put one legend below a figure, each label once, in the order of appearance."""
     handles: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -187,12 +147,6 @@ def footnote(figure: Any, lines: Sequence[str]) -> None:
 
     They stand below the figure's lower edge, where they take no room from the layout;
     :func:`save_figure` saves that strip too.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    lines : sequence of str
-        Nothing is written where there are none.
     """
     if not lines:
         return
@@ -219,11 +173,18 @@ def _saved_area(figure: Any) -> Any:
 
 
 def percent_limits(axis: Any) -> None:
-    """Cut an axis of accuracies where intervals leave what an accuracy can be.
-
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    """
+    """Cut an axis of accuracies where intervals leave what an accuracy can be."""
     low, high = axis.get_ylim()
     axis.set_ylim(max(low, -3), min(high, 103))
+
+
+def mark_missing(axis: Any) -> None:
+    """Say in a panel that nothing is stored for it."""
+    axis.text(0.5, 0.5, "missing", transform=axis.transAxes, ha="center", va="center")
+
+
+def hatch(axis: Any, x: float, y: float, width: float) -> None:
+    """Hatch a field of a heat map that has no value; one row high."""
+    from matplotlib.patches import Rectangle
+
+    axis.add_patch(Rectangle((x, y), width, 1, fc="0.93", ec="0.7", hatch="////", lw=0))

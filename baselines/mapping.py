@@ -1,0 +1,36 @@
+"""Methods that map source rows by a rule that holds for new rows too."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from numpy.typing import ArrayLike
+
+from krda.adaptation import AlignedClassifier, FloatArray
+
+
+class SourceMapping(AlignedClassifier):
+    """Align the source by a map of its rows, then train a classifier on the mapped rows."""
+
+    @abstractmethod
+    def _map_source(self, Xs: FloatArray) -> FloatArray:
+        """Map checked source rows to where the classifier is trained."""
+
+    def transform(self, Xs: ArrayLike) -> FloatArray:
+        """Map source rows to where the classifier was trained.
+
+        Parameters
+        ----------
+        Xs : array-like of shape (n, n_features)
+            The training rows or others.
+
+        Returns
+        -------
+        mapped : ndarray of shape (n, n_mapped_features)
+
+        Raises
+        ------
+        FloatingPointError
+            Rows that the map takes to values that are not finite.
+        """
+        return self._map_source(self._validate_source(Xs))

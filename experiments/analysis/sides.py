@@ -1,0 +1,134 @@
+"""The two sides of a claim: complete cells of one data set, the paper's or ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments.analysis.cells import KRDA, REFERENCES
+from experiments.analysis.intervals import ties_with_best
+from experiments.analysis.rounding import DECIMALS
+from experiments.published import METHODS, published
+
+COMPETITORS = tuple(name for name in METHODS.values() if name not in (*REFERENCES, KRDA))
+TIMES = Path(__file__).resolve().parents[2] / "results" / "benchmarks" / "scale.csv"
+"""Seconds by number of rows, as ``make bench`` measured them."""
+TIMED_ROWS = ("10000", "100000", "1000000")
+TABLE_ROWS = "300"
+"""Training rows of either domain in the paper's table of the moons."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Complete cells of one data set: ``mean`` and ``half`` (widths), tasks in rows, NaN if none.
+
+    ``rivals`` are the methods that KRDA is set beside; ``left_out`` are the labels of rows that
+    would be rivals too, if their cells were complete.
+    """
+
+    mean: pd.DataFrame
+    half: pd.DataFrame
+    labels: Mapping[str, str]
+    rivals: tuple[str, ...] = COMPETITORS
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> list[str]:
+        """In their order."""
+        return list(self.mean.index)
+
+    def at(self, tasks: Sequence[str]) -> Side:
+        """The same on some tasks."""
+        return replace(self, mean=self.mean.loc[list(tasks)], half=self.half.loc[list(tasks)])
+
+    def among_all(self) -> Side:
+        """The same with every complete row as a rival."""
+        others = [name for name in self.labels if name not in (*REFERENCES, KRDA)]
+        complete = tuple(name for name in others if not self.missing([name]))
+        return replace(self, rivals=complete, left_out=tuple(self.missing(others)))
+
+    def missing(self, methods: Sequence[str]) -> list[str]:
+        """Labels of the methods that lack a complete cell."""
+        return [
+            self.labels.get(method, method)
+            for method in methods
+            if method not in self.mean or self.mean[method].isna().any()
+        ]
+
+    def over_tasks(self) -> pd.Series:
+        """Mean over the tasks, by method; rounded, so that equal means are equal."""
+        means: pd.Series = self.mean.round(DECIMALS).mean().round(DECIMALS)
+        return means
+
+    def above(self, first: str, second: str) -> pd.Series:
+        """By task, whether the first method's interval is wholly above the second's."""
+        low = self.mean[first] - self.half[first].fillna(0)
+        high = self.mean[second] + self.half[second].fillna(0)
+        return (low - high).round(DECIMALS) > 0
+
+    def wins(self, rivals: Sequence[str] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Whether KRDA is wholly above, and wholly below, each rival on each task."""
+        others = list(self.rivals if rivals is None else rivals)
+        half = self.half.fillna(0)
+        low, high = self.mean - half, self.mean + half
+        return (
+            high[others].rsub(low[KRDA], axis=0).round(DECIMALS) > 0,
+            low[others].sub(high[KRDA], axis=0).round(DECIMALS) > 0,
+        )
+
+    def best_or_tied(self) -> pd.Series:
+        """On how many tasks each rival and KRDA ties with the best mean among them."""
+        methods = [*self.rivals, KRDA]
+        mean, half = self.mean[methods].to_numpy(), self.half[methods].to_numpy()
+        tied = [ties_with_best(*row) for row in zip(mean, half, strict=True)]
+        return pd.Series(np.sum(tied, axis=0), index=methods)
+
+    def names(self, methods: Sequence[str]) -> str:
+        """Labels; they may hold commas."""
+        return " / ".join(self.labels[method] for method in methods)
+
+    def some(self, methods: Sequence[str]) -> str:
+        """The first label, and how many more."""
+        more = f" / {len(methods) - 1} more" if len(methods) > 1 else ""
+        return self.labels[methods[0]] + more
+
+
+def side_of(cells: pd.DataFrame) -> Side:
+    """Our complete cells: a frame with ``task``, ``method``, ``label``, ``mean`` and ``ci95``."""
+    tasks = cells.task.unique()
+    complete = cells[cells.complete]
+    mean, half = (
+        complete.pivot(index="task", columns="method", values=values).reindex(tasks)
+        for values in ("mean", "ci95")
+    )
+    return Side(mean, half, dict(zip(cells.method, cells.label, strict=True)))
+
+
+def published_side(dataset: str, task: str | None = None) -> Side:
+    """The paper's numbers of a data set; of one task with ``task``, at the rows of its table."""
+    cells = pd.DataFrame(
+        [(*key, cell.mean, cell.ci95) for key, cell in published(dataset).items()],
+        columns=["task", "method", "mean", "ci95"],
+    ).assign(complete=True)
+    if task is not None:
+        cells = cells[cells.task == task].assign(task=TABLE_ROWS)
+    names = {name: label for label, name in METHODS.items()}
+    names |= {"source_only": "Source only", "target_only": "Target only"}
+    return side_of(cells.assign(label=cells.method.map(names)))
+
+
+def timed_side(path: Path = TIMES) -> Side:
+    """Seconds by number of rows from a speed benchmark; what it lacks is missing."""
+    labels = {"KRDA.fit": "fit", "KRDA.transform": "transform"}
+    mean = pd.DataFrame(index=list(TIMED_ROWS), columns=list(labels), dtype=float)
+    if path.is_file():
+        rows = pd.read_csv(path, dtype={"n": str})
+        one = (rows.status == "done") & (rows.threads == 1) & (rows.d == 27)
+        for row in rows[one & rows.case.isin(labels) & rows.n.isin(TIMED_ROWS)].itertuples():
+            mean.loc[row.n, row.case] = row.seconds
+    return Side(mean, mean * math.nan, labels)

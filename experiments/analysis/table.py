@@ -1,0 +1,111 @@
+"""A table: its plan, the repetitions of its cells, the cells, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pandas as pd
+
+from experiments.analysis.cells import (
+    REPETITIONS,
+    SHARE,
+    means_of_table,
+    shown_anomalies,
+    table_cells,
+)
+from experiments.analysis.verdicts import placebo, worth
+from experiments.cells.plan import TablePlan
+from experiments.published import STAND_INS
+from experiments.published.anomalies import Anomaly
+
+TRIAL = "This is a trial run; its accuracies mean nothing."
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its plan, the repetitions of its cells, and the cells themselves.
+
+    ``part`` is 'main' or 'appendix' for one of the paper's two tables, None for the wide one.
+    ValueError if simulated data are under a title that does not say so.
+    """
+
+    plan: TablePlan
+    runs: pd.DataFrame
+    cells: pd.DataFrame
+    part: str | None = None
+    repetitions: int = REPETITIONS
+    oddities: Sequence[Anomaly] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        dataset, title = self.plan.dataset, self.plan.title
+        if dataset in STAND_INS and "simulated" not in title.lower():
+            raise ValueError(
+                f"the title of a table of {dataset!r} must say 'simulated', got {title!r}: its "
+                f"rows are not those of {STAND_INS[dataset]}."
+            )
+
+    @property
+    def name(self) -> str:
+        """Of its files."""
+        return f"{self.plan.name}-{self.part}" if self.part else self.plan.name
+
+    @property
+    def title(self) -> str:
+        """For a heading."""
+        where = {"main": "main table", "appendix": "table in the appendix"}
+        of = f": methods of the paper's {where[self.part]}" if self.part else ""
+        return f"{self.plan.title}{of}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of all of its numbers."""
+        return (TRIAL,) if self.plan.overrides else ()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """By method, in the order of the rows."""
+        return dict(zip(self.cells.method, self.cells.label, strict=True))
+
+    @property
+    def published(self) -> bool:
+        """Whether any published value is shown."""
+        return bool(self.cells.published_mean.notna().any())
+
+    @cached_property
+    def means(self) -> dict[str, pd.DataFrame]:
+        """Means over tasks, by what they are called."""
+        return means_of_table(self.cells)
+
+    @cached_property
+    def anomalies(self) -> list[tuple[Anomaly, str]]:
+        """Those of the published values shown, with letters for suspect ones."""
+        return shown_anomalies(self.cells, self.oddities)
+
+    @cached_property
+    def placebo(self) -> pd.DataFrame:
+        """Rows judged by published columns."""
+        return placebo(self.cells)
+
+    @cached_property
+    def worth(self) -> pd.DataFrame:
+        """What 'reproduced' is worth, by published column."""
+        return worth(self.placebo)
+
+    def marks(self, ids: Iterable[str]) -> str:
+        """Letters of the anomalies that make a published value suspect."""
+        return ",".join(mark for odd, mark in self.anomalies if mark and odd.id in ids)
+
+
+def make_table(
+    plan: TablePlan,
+    runs: pd.DataFrame,
+    part: str | None = None,
+    *,
+    repetitions: int = REPETITIONS,
+    share: float = SHARE,
+) -> Table:
+    """A planned table of some repetitions."""
+    cells = table_cells(plan, runs, part, repetitions=repetitions, share=share)
+    return Table(plan, runs, cells, part, repetitions)

@@ -1,0 +1,57 @@
+"""What the commands share: how ``--results`` is read, and the command that runs one cell alone."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.cells.cell import Cell
+from experiments.directories import check_results
+
+
+def results_path(text: str) -> Path:
+    """Read ``--results`` of a command line."""
+    try:
+        return check_results("--results", text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def split_names(given: Sequence[str] | None, known: Sequence[str]) -> list[str] | None:
+    """Read names between spaces or commas, each once; ValueError for one that is not known."""
+    if given is None:
+        return None
+    names = list(dict.fromkeys(name for word in given for name in word.split(",") if name))
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        found = ", ".join(map(repr, unknown)) or "no name"
+        raise ValueError(f"{found} given; choose from {', '.join(known)}")
+    return names
+
+
+def rerun_command(cell: Cell, results: Path, protocol: str, overrides: Sequence[str] = ()) -> str:
+    """Shell command that runs just one cell, with ``records`` in ``results``."""
+    command = [
+        "python", "-m", "experiments.run", f"dataset={cell.dataset}",
+        f"dataset.task={hydra_value(cell.task)}", f"method={cell.method}", *cell.overrides,
+        f"runtime.results={hydra_value(str(results))}",
+    ]  # fmt: skip
+    if protocol != "paper":
+        command.append(f"protocol={protocol}")
+    return shlex.join([*command, *overrides])
+
+
+def hydra_value(text: str) -> str:
+    """Write a text as a value in Hydra's grammar, in quotes unless it is a plain word."""
+    # Numbers that would not come back as their own text, such as 1e5, do not count as plain.
+    if re.fullmatch(r"[A-Za-z/.][A-Za-z0-9/._-]*|0|[1-9][0-9]*", text, re.ASCII) and (
+        text.lower() not in ("true", "false", "null", "nan", "inf")
+    ):
+        return text
+    # Backslashes count if quotes, interpolations or the end follow.
+    text = re.sub(r"(\\*)\$\{", lambda found: f"{found[1]}{found[1]}\\${{", text)
+    text = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
+    return f"'{text}'"

@@ -1,0 +1,138 @@
+"""Everything that is read, as frames: :func:`read_results` makes them from the records once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from experiments.analysis import comparisons
+from experiments.analysis.cells import SHARE, summarise
+from experiments.analysis.claims import check_claims
+from experiments.analysis.sides import timed_side
+from experiments.analysis.table import Table, make_table
+from experiments.analysis.times import seconds_of_fits
+from experiments.cells.cell import Cell
+from experiments.cells.curves import CurvePlan, curves_of
+from experiments.cells.plan import METHOD_LABELS, TablePlan, method_label
+from experiments.published import PARTS, has_published
+from experiments.store.records import Record, RecordError, RecordStore
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that is read: tables, learning curves, and what is said across them.
+
+    Attributes
+    ----------
+    tables : tuple of Table
+        The wide ones.
+    parts : tuple of Table
+        The paper's two of each, of its methods alone.
+    curves : mapping of CurvePlan to DataFrame
+        Cells, with the numbers of rows as tasks.
+    runs : DataFrame
+        Repetitions of the tables' cells, with the ``table``.
+    comparison, tests, pairs, placebo, claims : DataFrame
+        As in ``results/tables``; the first four with a column ``table``.
+    """
+
+    tables: tuple[Table, ...]
+    parts: tuple[Table, ...]
+    curves: Mapping[str, tuple[CurvePlan, pd.DataFrame]]
+    runs: pd.DataFrame
+    comparison: pd.DataFrame
+    tests: pd.DataFrame
+    pairs: pd.DataFrame
+    placebo: pd.DataFrame
+    claims: pd.DataFrame
+
+    @property
+    def notes(self) -> list[str]:
+        """What holds for all of it, such as that it is a trial run."""
+        return list(dict.fromkeys(note for table in self.tables for note in table.notes))
+
+    @property
+    def seconds(self) -> pd.DataFrame:
+        """Seconds of fits, methods in the order of their labels."""
+        seconds = seconds_of_fits(self.runs)
+        known = [method for method in METHOD_LABELS if method in seconds.index]
+        return seconds.loc[[*known, *(m for m in seconds.index if m not in METHOD_LABELS)]]
+
+
+def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
+    """Repetitions of a plan's own cells; of a learning curve, its values take the tasks' place.
+
+    Code, data and library versions are not compared: a table shows what was measured.
+    ``python -m experiments.reproduce --status`` says which records are stale.
+    """
+    wanted = pd.DataFrame(
+        [
+            (cell.dataset, cell.task, cell.method, cell.config_sha256[:12], str(key))
+            for (key, _), cell in plan.cells.items()
+        ],
+        columns=["dataset", "task", "method", "config", "key"],
+    )
+    found = frame.merge(wanted, on=["dataset", "task", "method", "config"])
+    return found.drop(columns="task").rename(columns={"key": "task"})
+
+
+def tables_of(plan: TablePlan, frame: pd.DataFrame) -> list[Table]:
+    """The wide table of a plan, and the paper's two if it has them."""
+    protocols = [cell.config["protocol"] for cell in plan.cells.values()]
+    (repetitions,) = {int(protocol["n_repetitions"]) for protocol in protocols}
+    (share,) = {float(protocol.get("source_fraction", SHARE)) for protocol in protocols}
+    runs = select(plan, frame)
+    parts = (None, *PARTS) if has_published(plan.dataset) else (None,)
+    return [make_table(plan, runs, part, repetitions=repetitions, share=share) for part in parts]
+
+
+def curve_cells(plan: CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
+    """Cells of a learning curve, a row for each number of rows and method."""
+    (repetitions,) = {cell.n_repetitions for cell in plan.cells.values()}
+    keys = [(str(value), method) for value in plan.values for method in plan.methods]
+    cells = summarise(select(plan, frame), keys, repetitions)
+    return cells.assign(label=cells.method.map(method_label))
+
+
+def read_results(plans: Sequence[TablePlan], frame: pd.DataFrame) -> Results:
+    """Everything that is read of some tables, from the repetitions that are stored."""
+    every = [tables_of(plan, frame) for plan in plans]
+    tables = tuple(found[0] for found in every)
+    curves = {plan.name: (plan, curve_cells(plan, frame)) for plan in curves_of(plans)}
+
+    def joined(make: Callable[[Table], pd.DataFrame]) -> pd.DataFrame:
+        frames = [make(table).assign(table=table.name) for table in tables]
+        out = pd.concat([found for found in frames if len(found)] or frames, ignore_index=True)
+        return out[["table", *out.columns.drop("table")]]
+
+    return Results(
+        tables,
+        tuple(table for found in every for table in found[1:]),
+        curves,
+        joined(lambda table: table.runs),
+        joined(lambda table: comparisons.compare(table.cells).reset_index(names="method")),
+        joined(lambda table: comparisons.omnibus(table.cells)),
+        joined(lambda table: comparisons.pairs(table.cells)),
+        joined(lambda table: table.placebo),
+        check_claims(
+            {table.plan.dataset: (table.title, table.cells) for table in tables},
+            {name: (p.title, p.dataset, p.task, cells) for name, (p, cells) in curves.items()},
+            timed_side(),
+        ),
+    )
+
+
+def stored(cell: Cell, store: RecordStore) -> Record | None:
+    """The record of a cell's config; None if there is none or it is damaged."""
+    try:
+        return store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
+    except RecordError:
+        return None
+
+
+def records_of(plans: Sequence[TablePlan], store: RecordStore) -> list[Record]:
+    """The records of some tables' cells."""
+    found = [stored(cell, store) for plan in plans for cell in plan.cells.values()]
+    return [record for record in found if record is not None]

@@ -1,0 +1,131 @@
+"""What became of the jobs of a Hydra run or multirun, whichever launcher ran them.
+
+Hydra's launchers run jobs in this process, in others, or on other machines, and return little of
+what happened. So every job leaves a note in the run's own directory, ``DIRECTORY/.jobs/RUN``, first
+that it began and then how it ended. The process that was started by hand reads them at the end.
+
+This module also registers what the configs refer to: ``${run_id:}``, and ``${table_tasks:NAME}``
+and ``${table_methods:NAME}``, a table's cells as Hydra sweeps over them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from experiments.whole_files import write_text
+
+
+@dataclass
+class JobNote:
+    """What is known of one job; ``state`` is "started", then "run", "read" or "failed"."""
+
+    number: int
+    overrides: list[str]
+    state: str = "started"
+    cell: str | None = None
+    error: str | None = None
+
+    @classmethod
+    def first(cls) -> JobNote:
+        """Begin the note of the job that Hydra runs in this process."""
+        hydra = HydraConfig.get()
+        return cls(0 if is_single() else hydra.job.num, list(hydra.overrides.task))
+
+    @property
+    def label(self) -> str:
+        """The cell's label, or the overrides if there is none."""
+        return self.cell or " ".join(self.overrides) or "the default cell"
+
+    def write(self) -> None:
+        """Write or replace it."""
+        hydra = HydraConfig.get()
+        directory = hydra.run.dir if is_single() else hydra.sweep.dir
+        notes = _directory(Path(hydra.runtime.cwd, directory), hydra.job.env_set["KRDA_RUN"])
+        write_text(notes / f"{self.number}.json", json.dumps(asdict(self), indent=1) + "\n")
+
+
+def is_single() -> bool:
+    """Whether Hydra runs one job, as opposed to one of a multirun."""
+    return HydraConfig.get().mode == RunMode.RUN
+
+
+def _directory(directory: Path, run: str) -> Path:
+    return directory / ".jobs" / run
+
+
+class RememberRun(Callback):
+    """Hydra's callback in the process started by hand: where its jobs leave their notes."""
+
+    directories: ClassVar[list[Path]] = []
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Remember where the one job leaves its note."""
+        self._remember(config.hydra.run.dir, config)
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Remember where the jobs leave their notes."""
+        self._remember(config.hydra.sweep.dir, config)
+
+    def _remember(self, directory: str, config: DictConfig) -> None:
+        run = config.hydra.job.env_set.KRDA_RUN
+        self.directories.append(_directory(Path(directory).absolute(), run))
+
+
+def read_notes() -> list[JobNote]:
+    """Notes of all jobs that this process had Hydra start; jobs that did not begin left none."""
+    paths = [path for directory in RememberRun.directories for path in directory.glob("*.json")]
+    notes = [JobNote(**json.loads(path.read_text(encoding="utf-8"))) for path in paths]
+    return sorted(notes, key=lambda note: note.number)
+
+
+def summary(notes: list[JobNote]) -> str:
+    """One line that counts the jobs of a sweep."""
+    states = [note.state for note in notes]
+    run, read = states.count("run"), states.count("read")
+    return (
+        f"{len(notes)} jobs: {run} run, {read} read from records, {len(notes) - run - read} failed"
+    )
+
+
+def ledger(notes: list[JobNote]) -> list[str]:
+    """Lines on the jobs that failed or were lost, each with the command that runs it alone."""
+    failed = [note for note in notes if note.state not in ("run", "read")]
+    lines = [f"{len(failed)} of {len(notes)} jobs failed:"] if failed else []
+    for note in failed:
+        error = note.error or "began and left no result: it was killed, or is still at work"
+        lines.append(f"  {note.label}: {error}")
+        lines.append(f"    python -m experiments.run {shlex.join(note.overrides)}".rstrip())
+    return lines
+
+
+def _run_id() -> str:
+    return f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _table_tasks(name: str) -> str:
+    from experiments.cells.plan import load_table
+
+    return ",".join(load_table(name).tasks)
+
+
+def _table_methods(name: str) -> str:
+    from experiments.cells.plan import load_table
+
+    return ",".join(load_table(name).methods)
+
+
+# Hydra hands the cached values of the process started by hand on to every job, as with `now`.
+OmegaConf.register_new_resolver("run_id", _run_id, use_cache=True, replace=True)
+OmegaConf.register_new_resolver("table_tasks", _table_tasks, use_cache=True, replace=True)
+OmegaConf.register_new_resolver("table_methods", _table_methods, use_cache=True, replace=True)

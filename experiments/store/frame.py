@@ -1,0 +1,70 @@
+"""All results as one table: a row for each repetition of each record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.store.records import Record, RecordStore
+from experiments.whole_files import write_text
+
+COLUMNS = {
+    "dataset": "str",
+    "task": "str",
+    "method": "str",
+    "config": "str",
+    "repetition": "int64",
+    "accuracy": "float64",
+    "fit_seconds": "float64",
+    "predict_seconds": "float64",
+    "status": "str",
+    "seed": "int64",
+    "identity": "str",
+    "error": "str",
+}
+"""Columns of the frame and their types.
+
+``config``: the first 12 digits of the config's checksum, as in the file's name. It separates
+cells that share data set, task and method, such as the points of a learning curve.
+"""
+
+
+def to_frame(results: Path) -> pd.DataFrame:
+    """Read ``results/records``: one row a repetition; damaged files are left out."""
+    return frame_of(RecordStore(Path(results) / "records").scan())
+
+
+def frame_of(records: Iterable[Record]) -> pd.DataFrame:
+    """Put records into a frame of :data:`COLUMNS`; what is missing is NaN, or empty text."""
+    rows = [
+        {
+            "dataset": record.dataset,
+            "task": record.task,
+            "method": record.method,
+            "config": record.config_sha256[:12],
+            "repetition": outcome.repetition,
+            "accuracy": outcome.accuracy,
+            "fit_seconds": outcome.fit_seconds,
+            "predict_seconds": outcome.predict_seconds,
+            "status": outcome.status,
+            "seed": outcome.seed,
+            "identity": record.identity,
+            "error": outcome.error or "",
+        }
+        for record in records
+        for outcome in record.outcomes
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a frame as CSV without its index, whole or not at all; floats with all their digits."""
+    write_text(path, frame.to_csv(index=False, lineterminator="\n"))
+    return path
+
+
+def write_all_csv(results: Path) -> Path:
+    """Write all results as ``results/all.csv``, without the errors' texts."""
+    return write_csv(to_frame(results).drop(columns="error"), Path(results) / "all.csv")

@@ -1,0 +1,228 @@
+"""Fitting a Knothe-Rosenblatt map to two tables: columns, densities, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from krda import training, transport
+from krda.adaptation import FloatArray, seed_from
+from krda.extrapolation import column_ranges, describe_far_rows
+from krda.mixture import QuantileMethod
+from krda.notices import warn_user
+from krda.parameters import find_device, require_integer, require_number, require_truth
+from krda.preprocessing import (
+    ColumnMap,
+    ColumnOrder,
+    Scaling,
+    column_maps,
+    constant_columns,
+    resolve_column_order,
+    squeezed_columns,
+    unscalable_columns,
+)
+from krda.rnade import RNADE, RNADEDensity
+from krda.training import TrainingHistory, TrainingOptions, raise_if_diverged
+
+Domain = Literal["source", "target"]
+
+DOMAINS: tuple[Domain, Domain] = ("source", "target")
+_Tensors = list[torch.Tensor]
+
+
+class _CellCentres:
+    """What the conditionals of a density are given of a coordinate: its cells' centres."""
+
+    def __init__(self, columns: ColumnMap) -> None:
+        self._columns = columns
+
+    def __call__(self, i: int, z: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self._columns.centres(i, z.numpy()))
+
+
+class MapFit(BaseEstimator):
+    """What fits :class:`krda.transformer.KnotheRosenblatt`, whose docstring has the attributes."""
+
+    n_components: int
+    hidden_size: int
+    column_order: ColumnOrder
+    scaling: Scaling
+    spread_atoms: bool
+    sigma_floor: float
+    eps: float
+    quantile_method: QuantileMethod
+    device: str
+    random_state: Any
+
+    n_features_in_: int
+    seed_: int
+    column_order_: NDArray[np.intp]
+    constant_columns_: NDArray[np.intp]
+    means_: dict[Domain, FloatArray]
+    ranges_: dict[Domain, FloatArray]
+    column_maps_: dict[Domain, ColumnMap]
+    densities_: dict[Domain, RNADEDensity]
+    history_: TrainingHistory
+    held_out_nll_: dict[Domain, float]
+
+    def _prepare(self, Xs: FloatArray, Xt: FloatArray) -> tuple[RNADE, _Tensors, _Tensors]:
+        """Set the attributes that say how columns are mapped; give what a training needs.
+
+        That is the untrained network, the mapped rows of each domain, and those rows as the
+        conditionals are given them.
+        """
+        self._check_parameters()
+        seed = seed_from(self.random_state)
+        constant = constant_columns(Xs) | constant_columns(Xt)
+        unscalable = (unscalable_columns(Xs) | unscalable_columns(Xt)) & ~constant
+        if unscalable.any():
+            raise ValueError(
+                f"Columns {self.names(np.flatnonzero(unscalable))} hold numbers so large or so "
+                "small that they have no standard deviation in double precision; expected "
+                "magnitudes between 1e-150 and 1e150. Choose another unit for them."
+            )
+        if constant.all():
+            raise ValueError(
+                "Every column is constant in the source or in the target; there is no "
+                "distribution to transport. Check that the tables hold features."
+            )
+        if constant.any():
+            warn_user(
+                f"Columns {self.names(np.flatnonzero(constant))} are constant in the source or in "
+                "the target: they take no part in the adaptation and are set to the target's mean."
+            )
+        order = resolve_column_order(self.column_order, Xs.shape[1], seed)
+        self.seed_ = seed
+        self.column_order_ = order = order[~constant[order]]
+        self.constant_columns_ = np.flatnonzero(constant)
+        self.means_ = {"source": Xs.mean(axis=0), "target": Xt.mean(axis=0)}
+        self.ranges_ = {"source": column_ranges(Xs), "target": column_ranges(Xt)}
+        ordered = (_in_order(X, order) for X in (Xs, Xt))
+        maps = column_maps(*ordered, self.scaling, seed, spread=self.spread_atoms)
+        self.column_maps_ = dict(zip(DOMAINS, maps, strict=True))
+        rows, given = [], []
+        for domain, columns, X in zip(DOMAINS, maps, (Xs, Xt), strict=True):
+            mapped = torch.empty((len(X), len(order)), dtype=torch.float32, device="cpu")
+            centres = torch.empty_like(mapped) if columns.has_atoms else mapped
+            for block, Z in columns.forward_blocks(X, order, seed, block_rows()):
+                mapped[block] = torch.from_numpy(Z)
+                if columns.has_atoms:
+                    centres[block] = torch.from_numpy(columns.all_centres(Z))
+            self._warn_of_outliers(domain, mapped.numpy())
+            rows.append(mapped.to(self.device))
+            given.append(centres.to(self.device))
+        model = RNADE(
+            len(order),
+            n_components=self.n_components,
+            hidden_size=self.hidden_size,
+            sigma_floor=self.sigma_floor,
+            seed=seed,
+        )
+        return model.to(self.device), rows, given
+
+    def _finish(
+        self, model: RNADE, history: TrainingHistory, Xs: FloatArray, Xt: FloatArray
+    ) -> None:
+        """Set the attributes that hold the trained densities."""
+        self.history_ = history
+        raise_if_diverged(history)
+        maps, order = self.column_maps_, self.column_order_
+        best = history.steps.tolist().index(history.best_step)
+        self.densities_ = {}
+        self.held_out_nll_ = {}
+        for i, (domain, X) in enumerate(zip(DOMAINS, (Xs, Xt), strict=True)):
+            self.densities_[domain] = model.density(
+                i, quantile_method=self.quantile_method, given=_CellCentres(maps[domain])
+            )
+            log_volume = maps[domain].log_volume(_in_order(X, order)).mean()
+            self.held_out_nll_[domain] = float(history.held_out_nll[best, i] - log_volume)
+
+    def _warn_of_outliers(self, domain: Domain, Z: FloatArray) -> None:
+        columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
+        if len(columns):
+            warn_user(
+                f"Columns {self.names(columns)} of the {domain} have outliers so far out that the "
+                "other rows lie within a few times sigma_floor of each other, too close for "
+                "the density to tell apart. Clip the outliers or take a logarithm first."
+            )
+
+    def warn_of_far_rows(self, mapped: FloatArray, goal: Domain, *, training: bool) -> None:
+        """Warn of rows mapped to the goal that are far outside its rows of the fit."""
+        message = describe_far_rows(
+            mapped,
+            self.ranges_[goal],
+            self.column_order_,
+            training=training,
+            names=self.names(np.arange(self.n_features_in_)),
+        )
+        if message is not None:
+            warn_user(message)
+
+    def names(self, columns: NDArray[np.intp]) -> list[Any]:
+        """What columns are called in messages: their names, or their numbers without names."""
+        names = getattr(self, "feature_names_in_", getattr(self, "_columns_", None))
+        return [j if names is None else names[j] for j in columns.tolist()]
+
+    def _training_options(self) -> TrainingOptions:
+        names = ("learning_rate", "max_steps", "batch_size", "validation_fraction", "patience")
+        return TrainingOptions(**{name: getattr(self, name) for name in names})
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot work before any long work starts."""
+        require_integer("n_components", self.n_components, 1)
+        require_integer("hidden_size", self.hidden_size, 1)
+        require_truth("spread_atoms", self.spread_atoms)
+        require_number("sigma_floor", self.sigma_floor, positive=False)
+        require_number("eps", self.eps, positive=True)
+        if not 0.5 < 1.0 - self.eps < 1.0:
+            raise ValueError(
+                "eps must lie below 0.5, and above 1e-16, so that 1 - eps is below 1 in double "
+                f"precision; got {self.eps!r}."
+            )
+        if self.quantile_method not in ("newton", "bisection"):
+            raise ValueError(
+                f"quantile_method must be 'newton' or 'bisection', got {self.quantile_method!r}."
+            )
+        self._training_options()
+        find_device(self.device)
+
+
+def _in_order(X: FloatArray, order: NDArray[np.intp]) -> FloatArray:
+    """Give some columns of a table; the table itself if these are all, as they are."""
+    return X if np.array_equal(order, np.arange(X.shape[1])) else X[:, order]
+
+
+def block_rows() -> int:
+    """Rows that are mapped together: blocks of the transport enough for all threads."""
+    return transport.BLOCK_ROWS * max(8, 4 * torch.get_num_threads())
+
+
+def fit_maps(
+    maps: Sequence[MapFit], domains: Sequence[tuple[FloatArray, FloatArray]]
+) -> list[Exception | None]:
+    """Fit maps with the same training options to checked rows; give what each raised."""
+    errors: list[Exception | None] = [None] * len(maps)
+    prepared = {}
+    for i, (one, tables) in enumerate(zip(maps, domains, strict=True)):
+        try:
+            prepared[i] = one._prepare(*tables)
+        except Exception as error:
+            errors[i] = error
+    if not prepared:
+        return errors
+    models, rows, given = zip(*prepared.values(), strict=True)
+    try:
+        histories = training.fit_all(models, rows, maps[0]._training_options(), given)
+    except Exception as error:
+        return [errors[i] or error for i in range(len(maps))]
+    for i, model, history in zip(prepared, models, histories, strict=True):
+        try:
+            maps[i]._finish(model, history, *domains[i])
+        except Exception as error:
+            errors[i] = error
+    return errors

@@ -1,0 +1,256 @@
+"""The paper's claims on its own numbers, on made-up ones, and on unfinished ones."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.analysis.cells import summarise, table_cells
+from experiments.analysis.claims import JUDGES, check_claims, claims
+from experiments.analysis.sides import COMPETITORS, published_side, side_of, timed_side
+from experiments.cells.curves import load_curve
+from experiments.cells.plan import method_label
+from experiments.published import DATASETS, METHODS, published
+from tests.made_up import OURS, plan_of, random_values, runs_of
+
+CURVE = load_curve("moons_rows")
+
+
+def judged(values, dataset="moons", ours=OURS, curve=None):
+    """Verdicts by claim and side of one table, and of a learning curve."""
+    plan = plan_of(dataset, ours)
+    cells = table_cells(plan, runs_of(values, dataset))
+    curves = {}
+    if curve is not None:
+        keys = [(str(rows), method) for rows in CURVE.values for method in CURVE.methods]
+        own = summarise(runs_of(curve), keys, 5)
+        own["label"] = own.method.map(method_label)
+        curves = {"moons_rows": (CURVE.title, "moons", "40", own)}
+    found = check_claims({dataset: (plan.title, cells)}, curves, timed_side())
+    return found[found.title.isin(["", plan.title, CURVE.title])].set_index(["claim", "judged_on"])
+
+
+def constant(plan, by_method, default=0.5):
+    return {(t, m): [by_method.get(m, default)] * 5 for m in plan.methods for t in plan.tasks}
+
+
+def test_every_claim_has_words_a_place_and_a_judge_with_a_criterion_or_a_reason() -> None:
+    assert len({claim.id for claim in claims()}) == len(claims()) == 13
+    for claim in claims():
+        assert claim.quote
+        assert claim.where
+        assert (claim.judge in JUDGES and claim.criterion) or (not claim.judge and claim.why_not)
+        assert "{" not in claim.criterion
+
+
+def test_on_the_papers_moons_krda_is_best_or_tied_everywhere() -> None:
+    assert published_side("moons").best_or_tied()["krda"] == 9
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_counts_of_best_or_tied_in_exact_arithmetic(dataset: str) -> None:
+    cells = published(dataset)
+    methods = [*COMPETITORS, "krda"]
+    counts = dict.fromkeys(methods, 0)
+    for task in dict.fromkeys(task for task, _ in cells):
+        ends = {}
+        for m in methods:
+            mean, half = (Fraction(str(v)) for v in cells[task, m][:2])
+            ends[m] = mean - half, mean, mean + half
+        best = max(mean for _, mean, _ in ends.values())
+        leaders = [end for end in ends.values() if end[1] == best]
+        for m, (low, _, high) in ends.items():
+            counts[m] += any(low <= end[2] and end[0] <= high for end in leaders)
+    assert published_side(dataset).best_or_tied().to_dict() == counts
+
+
+def test_verdicts_on_the_papers_own_numbers() -> None:
+    found = judged({})
+    expected = {
+        "state-of-the-art": "holds", "others-underperform": "holds", "regularisation": "holds",
+        "column-order": "cannot be checked", "high-dimension": "cannot be checked",
+        "optimistic-baseline": "holds", "difficulty": "holds", "often-outperforming": "holds",
+    }  # fmt: skip
+    for claim, verdict in expected.items():
+        assert found.verdict[claim, "published"] == verdict, claim
+
+
+def test_a_perfect_krda_holds_and_the_worst_does_not() -> None:
+    plan = plan_of(ours=OURS)
+    names = ["state-of-the-art", "others-underperform", "regularisation", "often-outperforming"]
+    best = judged(constant(plan, {"krda": 1.0, "target_only": 1.0}))
+    worst = judged(constant(plan, {"krda": 0.1, "target_only": 1.0}))
+    for name in names:
+        assert best.verdict[name, "ours"] == "holds"
+        assert worst.verdict[name, "ours"] == "does not hold"
+
+
+def test_a_better_row_that_the_paper_lacks_counts_in_the_second_judgement_alone() -> None:
+    plan = plan_of(ours=OURS)
+    found = judged(constant(plan, {"krda": 0.9, "quantiles": 0.95, "target_only": 1.0}))
+    assert found.verdict["state-of-the-art", "ours"] == "holds"
+    assert found.verdict["state-of-the-art", "all"] == "does not hold"
+    assert "Column quantiles" in found.numbers["state-of-the-art", "all"]
+    # A claim about two methods is judged once; so is a table of the paper's methods alone.
+    assert ("regularisation", "all") not in found.index
+    once = judged(constant(plan_of(), {"krda": 0.9}), ours=())
+    assert "all" not in once.index.get_level_values("judged_on")
+
+
+def test_rows_that_are_not_complete_are_named_and_do_not_count() -> None:
+    values = constant(plan_of(ours=OURS), {"quantiles": 1.0, "target_only": 1.0, "krda": 0.9})
+    values["40", "quantiles"] = [1.0] * 4 + ["failed: made up"]
+    found = judged(values)
+    assert found.verdict["state-of-the-art", "all"] == "holds"
+    assert "Column quantiles" in found.numbers["state-of-the-art", "all"]
+
+
+@pytest.mark.parametrize(
+    "claim", ["state-of-the-art", "others-underperform", "optimistic-baseline"]
+)
+def test_an_unfinished_cell_that_is_needed_decides_nothing(claim: str) -> None:
+    values = random_values(plan_of(ours=OURS), 2)
+    values["40", "jan"][0] = "diverged: NaN"
+    found = judged(values)
+    assert found.verdict[claim, "ours"] == "cannot be checked"
+    assert "JAN" in found.numbers[claim, "ours"]
+
+
+def order(difference, wide=0.0):
+    spread = np.array([-1, -0.5, 0, 0.5, 1]) * wide
+    values = constant(plan_of(ours=OURS), {})
+    for task in plan_of().tasks:
+        values[task, "krda"] = (0.5 + spread).tolist()
+        values[task, "krda_reversed"] = (0.5 + difference + spread).tolist()
+    return judged(values).verdict["column-order", "ours"]
+
+
+@pytest.mark.parametrize(
+    ("difference", "wide", "verdict"),
+    [
+        (0.3, 0.0, "does not hold"),  # surely large
+        (0.0, 0.001, "holds"),  # surely small, intervals overlap
+        (0.005, 0.0, "undecided"),  # clear but small
+        (0.0, 0.2, "undecided"),  # too wide to say
+    ],
+)
+def test_the_order_of_columns_is_judged_by_the_size_of_the_difference(
+    difference: float, wide: float, verdict: str
+) -> None:
+    assert order(difference, wide) == verdict
+
+
+def test_difficulty_names_where_source_only_rises() -> None:
+    values = constant(plan_of(ours=OURS), {})
+    values["50", "source_only"] = [0.9] * 5
+    found = judged(values)
+    assert found.verdict["difficulty", "ours"] == "does not hold"
+    assert "50 above 40" in found.numbers["difficulty", "ours"]
+
+
+def test_verdicts_on_simulated_data_name_what_they_stand_in_for() -> None:
+    found = judged(constant(plan_of("hepmass_sim", OURS), {"krda": 0.9}), "hepmass_sim")
+    assert found.stands_in_for["state-of-the-art", "ours"] == "hepmass"
+
+
+def curve(by_method=None, by_rows=None):
+    """Accuracies of the learning curve: constant, but of some methods or numbers of rows."""
+    return {
+        (str(rows), method): [
+            (by_rows or {}).get((rows, method), (by_method or {}).get(method, 0.5))
+        ]
+        * 5
+        for rows in CURVE.values
+        for method in CURVE.methods
+    }
+
+
+def test_the_curve_has_every_method_that_the_claims_need() -> None:
+    assert {*COMPETITORS, "krda"} <= set(CURVE.methods)
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        (curve({"krda": 0.9}), "holds"),
+        (curve({"krda": 0.4}), "does not hold"),
+        # The larger half of the sizes does not count.
+        (curve({"krda": 0.9}, {(1000, "krda"): 0.1}), "holds"),
+        ({**curve({"krda": 0.9}), ("200", "krda"): [0.9, 0.8, 0.9, 1.0, 0.9]}, "does not hold"),
+    ],
+)
+def test_low_data_asks_for_the_best_and_the_narrowest_at_few_rows(values, verdict) -> None:
+    assert judged({}, curve=values).verdict["low-data", "ours"] == verdict
+
+
+def test_stability_compares_highest_and_lowest_mean() -> None:
+    moving = judged({}, curve=curve(by_rows={(200, "krda"): 0.4}))
+    assert moving.verdict["stable-over-sizes", "ours"] == "does not hold"
+    assert judged({}, curve=curve()).verdict["stable-over-sizes", "ours"] == "holds"
+
+
+def test_few_samples_needs_a_clear_difference_between_the_halves() -> None:
+    above = {(rows, "krda"): 0.9 for rows in (200, 400)}
+    found = judged({}, curve=curve(by_rows=above))
+    assert found.verdict["few-samples", "ours"] == "holds"
+    late = {(rows, "krda"): 0.9 for rows in (800, 1000)}
+    assert judged({}, curve=curve(by_rows=late)).verdict["few-samples", "ours"] == "does not hold"
+    assert judged({}, curve=curve({"krda": 0.9})).verdict["few-samples", "ours"] == "undecided"
+
+
+def test_what_the_paper_prints_no_numbers_of_is_not_judged_on_its_side() -> None:
+    found = judged({}, curve=curve())
+    assert found.verdict["stable-over-sizes", "published"] == "cannot be checked"
+    assert found.verdict["low-data", "published"] == "does not hold"
+
+
+def test_without_a_curve_or_with_an_unfinished_one_nothing_is_said() -> None:
+    values = curve({"krda": 0.9})
+    values["200", "ot"][0] = "failed: made up"
+    found = judged({}, curve=values)
+    for claim in ("low-data", "stable-over-sizes", "few-samples"):
+        assert found.verdict[claim, "ours"] == "cannot be checked"
+
+
+@pytest.mark.parametrize(
+    ("fit", "transform", "verdict"),
+    [((1, 2, 3), (1, 10, 100), "holds"), ((1, 2, 3), (1, 100, 10000), "does not hold"),
+     ((1, 100, 10000), (1, 10, 100), "does not hold"), ((1, 2, None), (1, 10, 100), None)],
+)  # fmt: skip
+def test_cost_is_linear_by_the_slopes_of_the_benchmarks_file(tmp_path, fit, transform, verdict):
+    rows = [
+        (case, 27, n, 1, "done", seconds, 3)
+        for case, times in (("KRDA.fit", fit), ("KRDA.transform", transform))
+        for n, seconds in zip((10_000, 100_000, 1_000_000), times, strict=True)
+        if seconds is not None
+    ]
+    columns = ["case", "d", "n", "threads", "status", "seconds", "repetitions"]
+    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "scale.csv", index=False)
+    found = check_claims({}, {}, timed_side(tmp_path / "scale.csv")).set_index(
+        ["claim", "judged_on"]
+    )
+    assert found.verdict["linear-cost", "ours"] == (verdict or "cannot be checked")
+    nothing = timed_side(tmp_path / "none.csv")
+    assert nothing.missing(["KRDA.fit"]) == ["fit"]
+
+
+def test_touching_intervals_overlap_in_spite_of_rounding() -> None:
+    rows = [("a", "krda", 0.1 + 0.2, 0.0), ("a", "ot", 0.2, 0.1)]
+    cells = pd.DataFrame(rows, columns=["task", "method", "mean", "ci95"])
+    side = side_of(cells.assign(complete=True, label=cells.method))
+    assert not side.above("krda", "ot").any()
+    assert math.isclose(side.over_tasks()["krda"], 0.3)
+
+
+def test_a_data_set_without_a_table_is_judged_on_the_papers_numbers_alone() -> None:
+    found = check_claims({}, {}, timed_side())
+    assert {"moons", "amazon", "hepmass"} == {
+        title.partition(",")[0] for title in found.title[found.claim == "state-of-the-art"]
+    }
+    assert set(METHODS) >= {"KRDA"}
+    ours = found[(found.claim == "state-of-the-art") & (found.judged_on == "ours")]
+    assert (ours.verdict == "cannot be checked").all()

@@ -1,0 +1,169 @@
+"""What is told of several draws of moons is what their accuracies say."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from experiments.analysis import draws
+from experiments.analysis.draws import accuracies, read_results, spread, summary, table_of
+from experiments.cells.plan import load_table
+from experiments.reading.draws import draws_page, survival
+from experiments.reading.results import stored
+from experiments.store.records import RecordStore
+from tests.made_up import one_decimal
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+RAW = read_results(RESULTS / "draws" / "moons.csv")
+COMMITTED = accuracies(RAW)
+
+
+def made(values, positions="lattice", tasks=("10", "20")):
+    """Draws of a dict from method to rows of accuracies, one row a draw."""
+    results = {
+        (positions, draw, method, task): str(result)
+        for method, rows in values.items()
+        for draw, row in enumerate(rows)
+        for task, result in zip(tasks, row, strict=True)
+    }
+    return accuracies(table_of(results).set_index(draws.KEYS))
+
+
+def test_the_committed_draws_are_complete():
+    plan = load_table("moons")
+    methods = COMMITTED.index.unique("method")
+    assert list(COMMITTED.index.unique("positions")) == ["lattice", "random"]
+    # Rows that were added later may be missing, the paper's may not.
+    assert list(methods) == [m for m in plan.methods if m in methods]
+    assert set(plan.paper) <= set(methods)
+    assert tuple(RAW.columns) == plan.tasks
+    assert not COMMITTED.index.has_duplicates
+
+
+def test_draw_0_on_the_lattice_is_repetition_0_of_the_committed_records():
+    store = RecordStore(RESULTS / "records")
+    for (task, method), cell in load_table("moons").cells.items():
+        if method not in COMMITTED.index.unique("method"):
+            continue
+        outcome = stored(cell, store).outcomes[0]
+        result = RAW.loc[("lattice", 0, method), task]
+        assert float(result) == pytest.approx(100 * outcome.accuracy, abs=1e-8), (task, method)
+
+
+def test_every_number_of_the_committed_summary_traces_back_to_the_accuracies():
+    """Read as plain CSV and recomputed with numpy, past all code that made the summary."""
+    with (RESULTS / "draws" / "moons.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    tasks = list(lines[0])[3:]
+
+    def column(positions, method, task):
+        own = [x for x in lines if (x["positions"], x["method"]) == (positions, method)]
+        angles = tasks if task == "mean" else [task]
+        return np.array([[float(x[angle]) for angle in angles] for x in own]).mean(axis=1)
+
+    with (RESULTS / "draws" / "summary.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    text = (RESULTS / "draws" / "README.md").read_text(encoding="utf-8")
+    for row in rows:
+        values = column(row["positions"], row["method"], row["task"])
+        minus = column(row["positions"], "krda", row["task"]) - values
+        n, t = len(values), stats.t.ppf(0.975, len(values) - 1)
+        assert int(row["n"]) == n
+        for name, value in (
+            ("mean", values.mean()),
+            ("sd", values.std(ddof=1)),
+            ("half_width", t * values.std(ddof=1) / np.sqrt(n)),
+            ("krda_minus", minus.mean()),
+            ("krda_minus_half_width", t * minus.std(ddof=1) / np.sqrt(n)),
+        ):
+            assert float(row[name]) == pytest.approx(value, abs=1e-6)
+        mean, width, sd = (float(row[name]) for name in ("mean", "half_width", "sd"))
+        assert f"{one_decimal(mean)} ± {one_decimal(width)} ({one_decimal(sd)})" in text
+
+
+def test_the_interval_is_students_over_draws_and_differences_are_within_draws():
+    values = {"krda": [[90, 80], [92, 82], [91, 84]], "ot": [[80, 70], [81, 76], [83, 71]]}
+    found = made(values)
+    own, other = (np.mean(values[name], axis=1) for name in ("krda", "ot"))
+    row = summary(found).set_index(["method", "task"]).loc[("ot", "mean")]
+    interval = stats.ttest_1samp(own - other, 0).confidence_interval()
+    assert float(row["krda_minus"]) == pytest.approx(np.mean(interval))
+    assert float(row["krda_minus_half_width"]) == pytest.approx((interval[1] - interval[0]) / 2)
+    assert [row[name] for name in ("krda_above", "ties", "krda_below")] == [3, 0, 0]
+
+
+def test_a_lost_fit_shows_wherever_it_is_missing():
+    found = made({"krda": [[90, 80], [92, 82]], "dan": [["diverged", 70], [81, 71]]})
+    cells = [
+        line.split(" | ") for line in draws_page(found).splitlines() if line.startswith("| DAN ")
+    ]
+    assert cells[0][1:] == ["81.0 (1/2)", "70.5 ± 6.4 (0.7)", "76.0 (1/2) |"]
+    assert cells[1][1:4] == ["+11.0 (1/2)", "+10.5 ± 6.4", "+11.0 (1/2)"]
+
+
+def test_a_method_without_any_fit_is_named_as_failed():
+    found = made({"krda": [[90, 80], [92, 82]], "dan": [["failed", "failed"]] * 2})
+    assert "| DAN | failed (0/2) | failed (0/2) | failed (0/2) |" in draws_page(found)
+    assert "| DAN | – | – | – | 0/0/0 |" in draws_page(found)
+
+
+def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_difference():
+    # The paper's order of these four on the last two angles: KRDA, OT, CDAN, Source only.
+    found = made(
+        {
+            "krda": [[90, 90], [91, 91], [92, 92]],
+            "ot": [[95, 95], [96, 96], [97, 97.5]],
+            "cdan": [[94, 94], [97, 97], [97, 97]],
+            "source_only": [[10, 10], [11, 11], [12, 13]],
+        },
+        tasks=("80", "90"),
+    )
+    (line,) = (line for line in survival(found).splitlines() if "with a star" in line)
+    assert "the 6 pairs in the paper's order 3 keep it, 1 are undecided, 2 reversed" in line
+    assert line.endswith("(KRDA below OT; KRDA below CDAN).")
+
+
+def test_ranks_share_the_lower_number_and_put_lost_fits_last():
+    found = made({"krda": [[90, 90]], "ot": [[90, 90]], "dan": [["failed", 99]], "sa": [[1, 1]]})
+    ranked = draws.ranks(found, "lattice", ["krda", "ot", "dan", "sa"])
+    assert ranked.to_numpy().tolist() == [[1, 1, 4, 3]]
+
+
+def test_spread_of_one_value_and_of_none():
+    none, one = spread(pd.Series([np.nan])), spread(pd.Series([np.nan, 5.0]))
+    assert (none.n, one.n, one["mean"]) == (0, 1, 5.0)
+    assert none.isna().sum() == 3
+    assert np.isnan(one.half_width)
+    assert draws.sign(spread(pd.Series([-5.0, -5.1]))) == -1
+    assert draws.sign(spread(pd.Series([5.0, -5.1]))) == 0
+    assert draws.sign(none) == 0
+
+
+def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
+    others = [m for m in load_table("moons").paper if m != "target_only"]
+    for positions in ("lattice", "random"):
+        ranked = draws.ranks(COMMITTED, positions, others)
+        assert (ranked["krda"] == 1).all()
+        assert (ranked["ot"] == 2).all()
+        assert (ranked["jan"] > 3).all()
+        for deep in ("dann", "cdan", "dan", "jan", "shot"):
+            assert np.ptp(ranked[deep]) >= 4
+        means = COMMITTED.loc[positions, "mean"].unstack("method")
+        assert (means.ot_sinkhorn > means.krda).all()
+    lattice, random = (COMMITTED.loc[p].xs("krda", level="method") for p in ("lattice", "random"))
+    assert (lattice.iloc[:, :4] == 100).all(axis=None)
+    assert (random.iloc[:, :4].min() <= 90).all()
+    assert random["mean"].std() / lattice["mean"].std() == pytest.approx(4, abs=0.5)
+    tca = spread(random["30"] - COMMITTED.loc["random"].xs("tca", level="method")["30"])
+    assert tca["mean"] < 0
+    assert draws.sign(tca) == 0
+    lattice_pairs, random_pairs = (
+        set(line.rpartition("(")[2].rstrip(").").split("; "))
+        for line in survival(COMMITTED).splitlines()
+        if "with a star" in line
+    )
+    assert random_pairs == {"Source only below SHOT"}
+    assert lattice_pairs == random_pairs | {"JAN below DANN", "JAN below TCA", "TCA below DANN"}

@@ -1,0 +1,199 @@
+"""The rule by which a cell counts as a reproduction."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.analysis.cells import table_cells
+from experiments.analysis.verdicts import (
+    WIDEST,
+    Verdict,
+    judge,
+    measured_shares,
+    placebo,
+    tolerance,
+    worth,
+)
+from experiments.cells.plan import load_table
+from experiments.published import METHODS, published
+from tests.made_up import OURS as OURS_METHODS
+from tests.made_up import plan_of, random_values, runs_of
+
+percent = st.floats(0, 100)
+width = st.floats(0, 40)
+
+
+def test_tolerance_by_hand() -> None:
+    # p = (1000 * 0.8 + 2) / 1004; the rest is arithmetic.
+    p = 802 / 1004
+    expected = math.sqrt(3**2 + 4**2 + 1.96**2 * 2 * p * (1 - p) / 1000 * 100**2)
+    assert tolerance(82, 3, 78, 4, 1000) == pytest.approx(expected, abs=1e-3)
+
+
+def test_tolerance_does_not_vanish_at_perfect_accuracy() -> None:
+    # One test row of a thousand, rounded away in print, must not be a failure to reproduce.
+    assert tolerance(99.9, 0, 100, 0, 1000) > 0.1
+    assert judge(99.9, 0, 100, 0, test_rows=1000)[0] is Verdict.REPRODUCED
+
+
+def test_the_measured_share_scales_the_variance_over_test_rows_alone() -> None:
+    whole, quarter = (tolerance(82, 3, 78, 4, 1000, share) for share in (1.0, 0.25))
+    assert quarter**2 - 25 == pytest.approx((whole**2 - 25) / 4)
+
+
+def test_shares_of_moons_are_measured_and_at_most_one() -> None:
+    shares = measured_shares("moons")
+    assert {task for task, _ in shares} == set(load_table("moons").tasks)
+    assert {method for _, method in shares} == set(load_table("moons").paper)
+    assert all(0 <= share <= 1 for share in shares.values())
+    # Positions on a lattice: the points themselves vary less than independent ones.
+    assert shares["90", "source_only"] < 0.2
+    assert measured_shares("amazon") == {}
+
+
+def test_a_share_is_one_where_no_row_was_ever_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "test_rows.csv"
+    head = "dataset,task,method,fits,draws,test_rows,accuracy,variance\n"
+    path.write_text(f"{head}moons,10,krda,2,60,1000,100,0\nmoons,50,krda,2,60,1000,80,0.4\n")
+    assert measured_shares("moons", path) == {
+        ("10", "krda"): 1.0,
+        ("50", "krda"): pytest.approx(0.25),
+    }
+    assert measured_shares("moons", tmp_path / "none.csv") == {}
+
+
+@given(percent, width, percent, width)
+def test_tolerance_is_at_least_each_half_width_and_symmetric(
+    ours: float, half: float, theirs: float, their_half: float
+) -> None:
+    allowed = tolerance(ours, half, theirs, their_half, 1000)
+    assert allowed > max(half, their_half)
+    assert allowed == pytest.approx(tolerance(theirs, their_half, ours, half, 1000))
+
+
+def test_two_scores_of_one_classifier_on_new_test_rows_agree_in_95_percent() -> None:
+    generator = np.random.default_rng(0)
+    hits = 100 * generator.binomial(1000, 0.8, size=(4000, 2)) / 1000
+    verdicts = [judge(a, 0, b, 0, test_rows=1000)[0] for a, b in hits]
+    share = verdicts.count(Verdict.REPRODUCED) / len(verdicts)
+    assert share == pytest.approx(0.95, abs=0.015)
+
+
+@given(percent, width, percent, width)
+def test_verdict_follows_from_difference_and_tolerance(
+    ours: float, half: float, theirs: float, their_half: float
+) -> None:
+    verdict, difference, allowed = judge(ours, half, theirs, their_half, test_rows=1000)
+    assert allowed == tolerance(ours, half, theirs, their_half, 1000)
+    assert difference == ours - theirs
+    if difference > allowed:
+        assert verdict is Verdict.BETTER
+    elif difference < -allowed:
+        assert verdict is Verdict.WORSE
+    elif allowed > WIDEST:
+        assert verdict is Verdict.UNDECIDED
+    else:
+        assert verdict is Verdict.REPRODUCED
+
+
+def test_agreement_within_a_huge_interval_is_no_reproduction() -> None:
+    # KMM at 40 degrees is printed as 53.4 +- 27.3.
+    assert judge(60, 1.0, 53.4, 27.3, test_rows=1000)[0] is Verdict.UNDECIDED
+
+
+OURS, THEIRS, NONE = (80.0, 1.0), (80.0, 1.0), (math.nan, math.nan)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "flags", "expected"),
+    [
+        (OURS, THEIRS, {}, Verdict.REPRODUCED),
+        (OURS, NONE, {"complete": False, "suspect": True}, Verdict.NO_PUBLISHED),
+        (NONE, NONE, {"recorded": False, "complete": False}, Verdict.NO_PUBLISHED),
+        (NONE, THEIRS, {"recorded": False, "complete": False}, Verdict.MISSING),
+        (NONE, THEIRS, {"recorded": True, "complete": False}, Verdict.INCOMPLETE),
+        (OURS, THEIRS, {"complete": False, "suspect": True}, Verdict.INCOMPLETE),
+        (OURS, THEIRS, {"comparable": False, "suspect": True}, Verdict.NOT_COMPARABLE),
+        (OURS, THEIRS, {"suspect": True}, Verdict.SUSPECT),
+        ((20.0, 1.0), THEIRS, {"suspect": True}, Verdict.SUSPECT),
+        ((80.0, math.nan), THEIRS, {}, Verdict.UNDECIDED),
+    ],
+)
+def test_what_decides_first(ours, theirs, flags, expected) -> None:
+    verdict, difference, allowed = judge(*ours, *theirs, test_rows=1000, **flags)
+    assert verdict is expected
+    assert math.isnan(allowed) == (expected is not Verdict.REPRODUCED)
+    assert math.isnan(difference) == (NONE in (ours, theirs))
+
+
+def cells_of(values, plan=None):
+    return table_cells(plan or plan_of(), runs_of(values))
+
+
+def reproducing(plan, methods, shift=0.0):
+    """Ours equal to the published means, moved by some points."""
+    printed = published(plan.dataset)
+    return {
+        (t, m): [min(max(printed[t, m].mean + shift, 0), 100) / 100] * 5
+        for m in methods
+        for t in plan.tasks
+    }
+
+
+def test_placebo_counts_are_the_rule_applied_to_each_row_and_column() -> None:
+    plan = plan_of(ours=OURS_METHODS)
+    cells = cells_of(random_values(plan, 3), plan)
+    found = placebo(cells)
+    by_key = cells.set_index(["method", "task"])
+    for row in found.sample(40, random_state=0).itertuples():
+        verdicts = []
+        for task in plan.tasks:
+            theirs, ours = by_key.loc[(row.published_column, task)], by_key.loc[(row.row, task)]
+            if not theirs.suspect:
+                verdicts.append(
+                    judge(ours["mean"], ours.ci95, theirs.published_mean, theirs.published_ci95,
+                          test_rows=1000, test_share=theirs.test_share)[0]
+                )  # fmt: skip
+        assert row.cells == len(verdicts)
+        assert row.reproduced == verdicts.count(Verdict.REPRODUCED)
+        assert row.within_tolerance == row.reproduced + verdicts.count(Verdict.UNDECIDED)
+
+
+def test_own_counts_of_the_placebo_are_the_tables_verdicts() -> None:
+    cells = cells_of(reproducing(plan_of(), METHODS.values()))
+    found = placebo(cells)
+    own = found[found.row == found.published_column].set_index("row").reproduced
+    counts = (cells.verdict == "reproduced").groupby(cells.method).sum()
+    assert own.to_dict() == {method: counts[method] for method in own.index}
+    # Columns whose values are all suspect judge nobody.
+    assert set(METHODS.values()) - set(own.index) == {"sa", "kmm", "dan"}
+
+
+def test_a_column_is_telling_if_its_own_row_alone_passes() -> None:
+    plan = plan_of("amazon")
+    near = worth(placebo(cells_of(reproducing(plan, METHODS.values()), plan)))
+    assert near.telling["krda"] == "not telling"  # Amazon's columns are within the tolerance
+    moons = worth(placebo(cells_of(reproducing(plan_of(), METHODS.values()))))
+    assert moons.telling["krda"] == "telling"
+    assert (moons.own >= moons.most).all()
+
+
+def test_a_column_whose_own_row_never_passes_is_named_so() -> None:
+    values = reproducing(plan_of(), METHODS.values())
+    values |= {(task, "shot"): [0.99] * 5 for task in plan_of().tasks}
+    assert worth(placebo(cells_of(values))).telling["shot"] == "nothing reproduced"
+
+
+def test_incomplete_rows_and_simulated_data_have_no_placebo() -> None:
+    values = reproducing(plan_of(), METHODS.values())
+    values["40", "ot"] = [0.9] * 4 + ["failed: made up"]
+    found = placebo(cells_of(values))
+    assert "ot" not in {*found.row, *found.published_column}
+    simulated = plan_of("hepmass_sim")
+    assert placebo(cells_of(random_values(simulated, 1), simulated)).empty

@@ -1,0 +1,151 @@
+"""Held-out stopping of the deep methods, and their width by a number of parameters."""
+
+import numpy as np
+import pytest
+import torch
+
+from baselines import joint, networks, source_hypothesis
+from baselines.adversarial import CDAN, DANN
+from baselines.discrepancy import DAN, JAN
+from baselines.networks import n_rnade_parameters
+from baselines.source_hypothesis import SHOT
+from baselines.training import train
+from krda.rnade import RNADE
+
+METHODS = [DANN, CDAN, DAN, JAN, SHOT]
+every_method = pytest.mark.parametrize("method", METHODS)
+HELD_OUT = {
+    "hidden_size": 16,
+    "n_layers": 3,
+    "n_epochs": 60,
+    "batch_size": 16,
+    "learning_rate": 0.01,
+    "validation_fraction": 0.2,
+    "patience": 20,
+    "random_state": 0,
+}
+
+
+def overlapping(seed=0, n_source=60, n_target=50, d=2):
+    """Two classes that overlap, so that the held-out loss rises in the end; the target moved."""
+    rng = np.random.default_rng(seed)
+    ys = np.arange(n_source) % 2
+    Xs = rng.normal(size=(n_source, d)) + ys[:, None]
+    return Xs, ys, rng.normal(size=(n_target, d)) + 0.5
+
+
+def n_parameters(modules):
+    return sum(p.numel() for module in modules for p in module.parameters())
+
+
+@pytest.mark.parametrize(
+    ("d", "hidden_size", "n_components"), [(1, 1, 1), (2, 50, 5), (27, 100, 3)]
+)
+def test_the_parameters_of_krdas_density_are_counted(d, hidden_size, n_components):
+    rnade = RNADE(d, 2, n_components=n_components, hidden_size=hidden_size)
+    assert n_rnade_parameters(d, hidden_size, n_components) == n_parameters([rnade])
+
+
+def expected_parameters(method, d, h, k=2, n_layers=5):
+    """Written out: the network, and the discriminator where there is one."""
+    network = d * h + h + (n_layers - 2) * (h * h + h) + h * k + k
+    if method is SHOT:
+        return network + 2 * h + k
+    if method in (DAN, JAN):
+        return network
+    n_inputs = h if method is DANN else k * h
+    return network + (n_inputs * h + h) + (h * h + h) + 4 * h + (h + 1)
+
+
+@every_method
+@pytest.mark.parametrize(("d", "rnade_hidden_size"), [(2, 50), (27, 100), (2, 1)])
+def test_a_matched_method_trains_as_many_parameters_as_krda_to_the_nearest(
+    method, d, rnade_hidden_size
+):
+    size = {"rnade_hidden_size": rnade_hidden_size, "n_components": 5}
+    model = method(hidden_size=size, n_epochs=1, random_state=0).fit(*overlapping(d=d))
+    h, wanted = model.hidden_size_, n_rnade_parameters(d, rnade_hidden_size, 5)
+    discriminator = model._trained_modules(d, 2, h)[1:]
+    assert n_parameters([model.network_, *discriminator]) == expected_parameters(method, d, h)
+    away = [abs(expected_parameters(method, d, width) - wanted) for width in (h - 1, h, h + 1)]
+    assert away[1] == min(away[1:] if h == 1 else away)
+
+
+@every_method
+def test_too_few_rows_to_hold_out_are_refused(method):
+    Xs, ys, Xt = overlapping()
+    with pytest.raises(ValueError, match="validation_fraction needs at least 4 rows"):
+        method(**HELD_OUT).fit(Xs, ys, Xt[:3])
+
+
+@every_method
+def test_the_kept_network_has_the_least_held_out_loss_of_all_that_were_seen(method, monkeypatch):
+    phases = []
+
+    def recording(*arguments, held_out, **options):
+        seen = []
+
+        def loss():
+            seen.append(held_out.loss().clone())
+            return seen[-1]
+
+        trained = train(*arguments, held_out=held_out._replace(loss=loss), **options)
+        with torch.no_grad():
+            arguments[0].eval()
+            phases.append((torch.stack(seen).amin(0), held_out.loss()))
+        return trained
+
+    for module in (joint, source_hypothesis):
+        monkeypatch.setattr(module, "train", recording)
+    model = method(**HELD_OUT).fit(*overlapping())
+    assert len(phases) == (2 if method is SHOT else 1)
+    for least, kept in phases:
+        torch.testing.assert_close(kept, least)
+    assert model.n_steps_ < 60 * 4
+
+
+@pytest.mark.parametrize("method", [DAN, JAN])
+def test_the_held_out_loss_of_the_discrepancy_methods_is_their_objective(method, monkeypatch):
+    """Cross entropy of the source plus trade-off times the discrepancy between all rows."""
+    found = []
+
+    def recording(models, losses_of, epochs, *, held_out, **options):
+        with torch.no_grad():
+            found.append(held_out.loss())
+        return train(models, losses_of, iter([]), **options)
+
+    monkeypatch.setattr(joint, "train", recording)
+    rows = overlapping(n_source=40, n_target=20)
+    parameters = {**HELD_OUT, "validation_fraction": 0.5}
+    plain, once, twice = (
+        method(**parameters, trade_off=eta).fit(*rows) and found.pop().item() for eta in (0, 1, 2)
+    )
+    assert twice - once == pytest.approx(once - plain, abs=1e-5)
+    assert once != plain
+
+
+@every_method
+def test_held_out_rows_and_all_else_come_from_the_seed(method):
+    Xs, ys, Xt = overlapping()
+    one, same, other = (
+        method(**{**HELD_OUT, "random_state": seed}).fit(Xs, ys, Xt) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(one.losses_, same.losses_)
+    np.testing.assert_array_equal(one.predict_proba(Xt), same.predict_proba(Xt))
+    assert not np.array_equal(one.predict_proba(Xt), other.predict_proba(Xt))
+
+
+def test_shots_source_network_does_not_know_the_target_whose_rows_are_held_out():
+    Xs, ys, Xt = overlapping()
+    one, other = (
+        SHOT(**HELD_OUT, n_adaptation_epochs=0).fit(Xs, ys, target).predict_proba(Xs)
+        for target in (Xt, 100 * Xt[:10] + 5)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+@every_method
+def test_nothing_is_held_out_by_default(method, monkeypatch):
+    monkeypatch.setattr(networks, "hold_out", None)
+    model = method(hidden_size=4, n_epochs=3, batch_size=10, random_state=0).fit(*overlapping())
+    assert len(model.losses_) == (18 + 15 * 5 if method is SHOT else 18)

@@ -1,0 +1,358 @@
+"""What the deep methods share beyond the contract that test_method_contract.py holds them to."""
+
+import inspect
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+from baselines.adversarial import CDAN, DANN
+from baselines.discrepancy import DAN, JAN
+from baselines.networks import cross_entropy
+from baselines.source_hypothesis import SHOT
+
+JOINT = [DANN, CDAN, DAN, JAN]
+METHODS = [*JOINT, SHOT]
+SMALL = {"hidden_size": 16, "n_layers": 3, "n_epochs": 6, "batch_size": 16, "random_state": 0}
+every_method = pytest.mark.parametrize("method", METHODS)
+every_joint_method = pytest.mark.parametrize("method", JOINT)
+
+
+def blobs(n_source=60, n_target=60, n_classes=2, seed=0):
+    """Classes on a circle, well apart; the target moved a little."""
+    rng = np.random.default_rng(seed)
+    angles = 2 * np.pi * np.arange(n_classes) / n_classes
+    centres = 3 * np.column_stack([np.cos(angles), np.sin(angles)])
+    ys, yt = np.arange(n_source) % n_classes, np.arange(n_target) % n_classes
+    Xs = centres[ys] + 0.3 * rng.normal(size=(n_source, 2))
+    Xt = centres[yt] + 0.3 * rng.normal(size=(n_target, 2)) + [0.3, -0.2]
+    return Xs, ys, Xt, yt
+
+
+def leaning(seed, n=200, shift=-3.0):
+    """Both columns tell the class; the second does so better, but is shifted in the target.
+
+    A classifier that leans on the second column fails on the target. The first column alone is
+    the same in both domains and right on 99.4% of rows.
+    """
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    sign = 2.0 * y - 1
+    Xs = np.column_stack([sign + 0.4 * rng.normal(size=n), sign + 0.1 * rng.normal(size=n)])
+    Xt = np.column_stack([sign + 0.4 * rng.normal(size=n), sign + 0.1 * rng.normal(size=n) + shift])
+    return Xs, y, Xt, y
+
+
+@every_method
+def test_no_signature_has_room_for_target_labels(method):
+    assert list(inspect.signature(method.fit).parameters) == ["self", "Xs", "ys", "Xt"]
+    assert list(inspect.signature(method.predict).parameters) == ["self", "X"]
+    assert not any("yt" in name for name in inspect.signature(method.__init__).parameters)
+
+
+@every_method
+def test_defaults_are_those_of_the_paper(method):
+    parameters = method().get_params()
+    assert parameters["hidden_size"] == 250
+    assert parameters["n_layers"] == 5
+    assert parameters["learning_rate"] == 1e-3
+    if method is not SHOT:
+        assert parameters["trade_off"] == 1.0
+
+
+@every_method
+def test_network_has_five_linear_layers_of_the_paper(method):
+    Xs, ys, Xt, _ = blobs(10, 10)
+    network = method(n_epochs=1, random_state=0).fit(Xs, ys, Xt).network_
+    linear = [layer for layer in network.features if isinstance(layer, torch.nn.Linear)]
+    assert [layer.weight.shape for layer in linear] == [(250, 2)] + [(250, 250)] * 3
+    assert network(torch.zeros(3, 2))[0].shape == (3, 2)
+
+
+@every_method
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_well_separated_classes_are_learnt(method, n_classes):
+    Xs, ys, Xt, yt = blobs(n_classes=n_classes)
+    fitted = method(**{**SMALL, "n_epochs": 40, "hidden_size": 32}).fit(Xs, ys, Xt)
+    assert (fitted.predict(Xs) == ys).mean() > 0.95
+    assert (fitted.predict(Xt) == yt).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [(DANN, {"warmup_steps": 100}), (CDAN, {"warmup_steps": 100}), (DAN, {}), (JAN, {})],
+)
+def test_alignment_drops_the_column_that_moved(method, parameters):
+    """The known answer: rely on the first column, which the domains share."""
+    plain, adapted = [], []
+    for seed in range(3):
+        Xs, ys, Xt, yt = leaning(seed)
+        common = {"hidden_size": 64, "random_state": seed}
+        plain.append((method(trade_off=0, **common).fit(Xs, ys, Xt).predict(Xt) == yt).mean())
+        model = method(**common, **parameters).fit(Xs, ys, Xt)
+        adapted.append((model.predict(Xt) == yt).mean())
+    assert np.mean(plain) < 0.9
+    assert np.median(adapted) > 0.93
+
+
+def test_without_trade_off_all_joint_methods_agree_to_the_bit():
+    Xs, ys, Xt, _ = blobs(50, 40)
+    first, *others = (
+        method(**SMALL, trade_off=0).fit(Xs, ys, Xt).predict_proba(Xt) for method in JOINT
+    )
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
+@every_joint_method
+def test_trade_off_changes_the_network(method):
+    Xs, ys, Xt, _ = blobs(50, 40)
+    none, some = (
+        method(**SMALL, trade_off=eta).fit(Xs, ys, Xt).predict_proba(Xt) for eta in (0, 20)
+    )
+    assert np.abs(none - some).max() > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "values"),
+    [
+        (DANN, "warmup_steps", (10, 1000)),
+        (CDAN, "warmup_steps", (10, 1000)),
+        (CDAN, "entropy_conditioning", (False, True)),
+        (DAN, "linear", (False, True)),
+        (JAN, "linear", (False, True)),
+        (DAN, "bandwidth_factors", ((1.0,), (0.1, 1.0))),
+        (JAN, "bandwidth_factors", ((1.0,), (0.1, 1.0))),
+        (JAN, "softmax_sigma", (0.3, 0.92)),
+        (SHOT, "label_smoothing", (0.0, 0.1)),
+        (SHOT, "pseudo_label_weight", (0.0, 0.3)),
+        (SHOT, "n_adaptation_epochs", (0, 5)),
+    ],
+)
+def test_every_option_reaches_the_training(method, option, values):
+    Xs, ys, Xt, _ = blobs(50, 40)
+    one, other = (
+        method(**SMALL, **{option: value}).fit(Xs, ys, Xt).predict_proba(Xt) for value in values
+    )
+    assert not np.array_equal(one, other)
+
+
+@every_method
+def test_predictions_do_not_depend_on_the_batch(method):
+    Xs, ys, Xt, _ = blobs(n_classes=3)
+    model = method(**SMALL).fit(Xs, ys, Xt)
+    together = model.predict_proba(Xt)
+    one_by_one = np.vstack([model.predict_proba(row[None]) for row in Xt])
+    np.testing.assert_allclose(together, one_by_one, atol=1e-5)
+    np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(Xt), model.classes_[together.argmax(axis=1)])
+
+
+@every_method
+def test_long_input_is_predicted_in_parts(method, monkeypatch):
+    Xs, ys, Xt, _ = blobs()
+    model = method(**SMALL).fit(Xs, ys, Xt)
+    together = model.predict_proba(Xt)
+    monkeypatch.setattr("baselines.networks.PREDICTION_ROWS", 7)
+    np.testing.assert_allclose(model.predict_proba(Xt), together, atol=1e-5)
+
+
+@every_method
+@pytest.mark.parametrize("sizes", [(7, 50), (50, 7), (2, 2), (3, 2), (33, 17)])
+def test_any_domain_sizes_and_a_last_batch_of_one(method, sizes):
+    Xs, ys, Xt, _ = blobs(*sizes)
+    model = method(**SMALL).fit(Xs, ys, Xt)
+    assert model.predict(Xt).shape == (sizes[1],)
+    assert np.isfinite(model.losses_).all()
+    assert model.n_steps_ == len(model.losses_)
+
+
+@every_method
+def test_same_seed_same_predictions_whatever_the_global_state(method):
+    Xs, ys, Xt, _ = blobs()
+    torch.manual_seed(1)
+    np.random.seed(1)
+    first = method(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
+    torch.manual_seed(2)
+    np.random.seed(2)
+    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()
+    n_threads = torch.get_num_threads()
+    second = method(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
+    np.testing.assert_array_equal(first, second)
+    assert torch.equal(torch_state, torch.get_rng_state())
+    np.testing.assert_array_equal(numpy_state, np.random.get_state()[1])
+    assert torch.get_num_threads() == n_threads
+    other = method(**{**SMALL, "random_state": 1}).fit(Xs, ys, Xt).predict_proba(Xt)
+    assert not np.array_equal(first, other)
+
+
+@pytest.fixture
+def foreign_defaults():
+    """What a user may have set for programs of their own; the meta device holds no numbers."""
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    yield
+    torch.set_default_device(None)
+    torch.set_default_dtype(torch.float32)
+
+
+@every_method
+@pytest.mark.parametrize("held_out", [None, 0.2])
+def test_torchs_defaults_change_nothing(method, held_out, request):
+    Xs, ys, Xt, _ = blobs()
+    parameters = {**SMALL, "validation_fraction": held_out}
+    expected = method(**parameters).fit(Xs, ys, Xt)
+    p = expected.predict_proba(Xt)
+    request.getfixturevalue("foreign_defaults")
+    model = method(**parameters).fit(Xs, ys, Xt)
+    np.testing.assert_array_equal(model.predict_proba(Xt), p)
+    np.testing.assert_array_equal(model.losses_, expected.losses_)
+    assert all(p.dtype == torch.float32 for p in model.network_.parameters())
+
+
+@every_method
+def test_fits_in_parallel_threads_do_not_disturb_each_other(method):
+    Xs, ys, Xt, _ = blobs()
+
+    def run(seed):
+        return method(**{**SMALL, "random_state": seed}).fit(Xs, ys, Xt).predict_proba(Xt)
+
+    alone = [run(seed) for seed in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(run, range(3)))
+    np.testing.assert_array_equal(alone, together)
+
+
+@every_method
+def test_rows_beyond_single_precision_are_refused(method):
+    Xs, ys, Xt, _ = blobs()
+    model = method(**SMALL).fit(Xs, ys, Xt)
+    with pytest.raises(FloatingPointError, match="single precision"):
+        model.predict(1e300 * Xt)
+
+
+WRONG = [
+    *((method, name, value) for method in METHODS for name, value in [
+        ("hidden_size", 0),
+        ("hidden_size", {"n_components": 5}),
+        ("hidden_size", {"rnade_hidden_size": 0, "n_components": 5}),
+        ("hidden_size", "match"),
+        ("n_layers", 1),
+        ("n_epochs", 0),
+        ("batch_size", 1),
+        ("learning_rate", -1.0),
+        ("validation_fraction", 0.0),
+        ("validation_fraction", 1.0),
+        ("validation_fraction", "a tenth"),
+        ("patience", 0),
+        ("standardize", "no"),
+        ("device", "abacus"),
+    ]),
+    *((method, "trade_off", -1.0) for method in JOINT),
+    (DANN, "warmup_steps", 0),
+    (CDAN, "warmup_steps", 0),
+    (CDAN, "entropy_conditioning", "no"),
+    (DAN, "linear", "no"),
+    (JAN, "linear", 1),
+    (DAN, "bandwidth_factors", ()),
+    (DAN, "bandwidth_factors", 0.5),
+    (JAN, "bandwidth_factors", "0.5"),
+    (DAN, "bandwidth_factors", (1.0, -1.0)),
+    (JAN, "bandwidth_factors", (0.0,)),
+    (JAN, "softmax_sigma", 0.0),
+    (SHOT, "label_smoothing", 1.0),
+    (SHOT, "pseudo_label_weight", -0.1),
+    (SHOT, "n_adaptation_epochs", -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "parameter", "value"), WRONG)
+def test_invalid_parameters_are_named(method, parameter, value):
+    Xs, ys, Xt, _ = blobs()
+    with pytest.raises(ValueError, match=parameter):
+        method(**{**SMALL, parameter: value}).fit(Xs, ys, Xt)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_is_torchs(smoothing):
+    logits = torch.randn(4, 6, 3, generator=torch.Generator().manual_seed(0))
+    labels = torch.randint(3, (4, 6), generator=torch.Generator().manual_seed(1))
+    losses = cross_entropy(logits, torch.nn.functional.one_hot(labels, 3).float(), smoothing)
+    for loss, own, of_own in zip(losses, logits, labels, strict=True):
+        expected = torch.nn.functional.cross_entropy(own, of_own, label_smoothing=smoothing)
+        torch.testing.assert_close(loss, expected)
+
+
+@every_method
+def test_scale_of_the_columns_does_not_matter(method):
+    Xs, ys, Xt, _ = blobs()
+    plain = method(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
+    scale, offset = np.array([1e9, 1e-7]), np.array([1e9, 0.0])
+    moved = method(**SMALL).fit(Xs * scale + offset, ys, Xt * scale + offset)
+    np.testing.assert_allclose(moved.predict_proba(Xt * scale + offset), plain, atol=1e-3)
+
+
+@every_method
+def test_scaling_can_be_left_out(method):
+    Xs, ys, Xt, _ = blobs()
+    model = method(**SMALL, standardize=False).fit(Xs, ys, Xt)
+    assert model.scaler_ is None
+    assert model.predict(Xt).shape == (60,)
+
+
+@every_joint_method
+def test_one_scaling_for_both_domains_aligns_nothing(method):
+    Xs, ys, Xt, _ = blobs()
+    scaler = method(**SMALL).fit(Xs, ys, Xt + 10).scaler_
+    gap = scaler.transform(Xt + 10).mean(axis=0) - scaler.transform(Xs).mean(axis=0)
+    assert (gap > 1).all()
+
+
+@pytest.mark.parametrize("method", [DAN, JAN])
+def test_features_on_one_point_are_an_error_and_not_a_constant_prediction(method):
+    with pytest.raises(FloatingPointError, match=r"diverged in step 1 .*one point"):
+        method(**SMALL).fit(np.ones((20, 2)), np.arange(20) % 2, np.ones((20, 2)))
+
+
+@every_joint_method
+def test_a_transfer_loss_that_is_not_traded_for_cannot_fail(method):
+    model = method(**SMALL, trade_off=0).fit(np.ones((20, 2)), np.arange(20) % 2, np.ones((20, 2)))
+    assert np.isfinite(model.losses_).all()
+
+
+@every_method
+def test_a_training_that_explodes_names_its_step(method):
+    Xs, ys, Xt, _ = blobs()
+    with pytest.raises(FloatingPointError, match=r"diverged in step \d+ \(epoch \d+\)"):
+        method(**{**SMALL, "learning_rate": 1e30}).fit(Xs, ys, Xt)
+
+
+@every_method
+def test_a_network_without_finite_answers_does_not_predict(method):
+    Xs, ys, Xt, _ = blobs()
+    model = method(**SMALL).fit(Xs, ys, Xt)
+    with torch.no_grad():
+        model.network_.head.bias.fill_(torch.nan)
+    with pytest.raises(FloatingPointError, match="output of the network"):
+        model.predict(Xt)
+
+
+@every_method
+def test_fitted_methods_can_be_stored(method):
+    Xs, ys, Xt, _ = blobs()
+    model = method(**SMALL)
+    expected = model.fit(Xs, ys, Xt).predict_proba(Xt)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(Xt), expected)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@every_method
+def test_a_cuda_device_is_used(method):
+    Xs, ys, Xt, yt = blobs()
+    state = torch.cuda.get_rng_state()
+    model = method(**{**SMALL, "n_epochs": 40, "device": "cuda"}).fit(Xs, ys, Xt)
+    assert next(model.network_.parameters()).is_cuda
+    assert torch.equal(state, torch.cuda.get_rng_state())
+    assert (model.predict(Xt) == yt).mean() > 0.9

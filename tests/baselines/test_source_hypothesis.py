@@ -1,0 +1,163 @@
+"""What is SHOT's own: losses, pseudo-labels, a classifier that stays, a source that is gone."""
+
+import inspect
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from scipy.stats import entropy
+
+from baselines.source_hypothesis import SHOT, centroid_labels, information_loss
+
+SMALL = {"hidden_size": 32, "n_epochs": 20, "batch_size": 32, "random_state": 0}
+
+
+def clusters(seed, n=150, shift=(1.2, 1.2)):
+    """Three compact clusters; the shift carries some rows over the source's boundaries."""
+    rng = np.random.default_rng(seed)
+    centres = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    y = np.arange(n) % 3
+    Xs = centres[y] + 0.4 * rng.normal(size=(n, 2))
+    Xt = centres[y] + 0.4 * rng.normal(size=(n, 2)) + shift
+    return Xs, y, Xt, y
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 20), st.integers(2, 5), st.floats(0.01, 8.0), st.integers(0, 2**31))
+def test_information_loss_is_the_entropies_written_out(n, n_classes, spread, seed):
+    logits = spread * np.random.default_rng(seed).normal(size=(n, n_classes))
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    expected = np.mean([entropy(row) for row in p]) - entropy(p.mean(axis=0))
+    ours = torch.tensor(logits)[None].requires_grad_()
+    values = information_loss(ours)
+    values.sum().backward()
+    loss = values.item()
+    assert loss == pytest.approx(expected, abs=1e-10)
+    assert -np.log(n_classes) - 1e-9 <= loss <= 1e-9
+    moving = torch.tensor(logits, requires_grad=True)
+    q = torch.softmax(moving, dim=1)
+    mean = q.mean(dim=0)
+    ((mean * mean.log()).sum() - (q * q.log()).sum(dim=1).mean()).backward()
+    torch.testing.assert_close(ours.grad[0], moving.grad, atol=1e-9, rtol=1e-6)
+
+
+def test_information_loss_and_its_gradient_stay_finite_for_certain_predictions():
+    logits = torch.tensor([[[1e4, -1e4], [1e4, -1e4]]], requires_grad=True)
+    losses = information_loss(logits)
+    losses.sum().backward()
+    assert losses.item() == 0
+    assert torch.isfinite(logits.grad).all()
+
+
+def test_information_loss_is_least_for_certain_and_balanced_predictions():
+    balanced = 50 * torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    assert information_loss(balanced).item() == pytest.approx(-np.log(2), rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(3, 25), st.integers(2, 4), st.integers(0, 2**31))
+def test_centroid_labels_follow_the_two_rounds_of_the_publication(n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 5))
+    p = rng.dirichlet(np.ones(n_classes), size=n)
+    rows = np.column_stack([features, np.ones(n)])
+    labels = p.argmax(axis=1)
+    weights = p
+    for _ in range(2):
+        present = np.unique(labels)
+        centroids = [weights[:, k] @ rows_of(rows) / weights[:, k].sum() for k in present]
+        labels = present[cdist(rows_of(rows), np.array(centroids), "cosine").argmin(axis=1)]
+        weights = np.eye(n_classes)[labels]
+    ours = centroid_labels(torch.tensor(features)[None], torch.tensor(p)[None])
+    np.testing.assert_array_equal(ours[0].numpy(), labels)
+
+
+def rows_of(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_a_class_without_rows_gets_no_pseudo_label():
+    features = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
+    p = torch.tensor([[0.6, 0.1, 0.3]] * 6 + [[0.3, 0.1, 0.6]] * 6)
+    assert set(centroid_labels(features[None], p[None])[0].tolist()) <= {0, 2}
+
+
+def test_pseudo_labels_repair_rows_on_the_wrong_side_of_the_classifier():
+    """Two tight clusters of features; a classifier that is wrong on a part of one."""
+    features = torch.cat([torch.tensor([[5.0, 0.0]]).repeat(10, 1), torch.zeros(10, 2)])
+    features[10:, 1] = 5.0
+    p = torch.tensor([[0.9, 0.1]] * 10 + [[0.1, 0.9]] * 7 + [[0.55, 0.45]] * 3)
+    assert centroid_labels(features[None], p[None])[0].tolist() == [0] * 10 + [1] * 10
+
+
+def test_moderate_shift_of_compact_clusters_is_undone():
+    before, after = [], []
+    for seed in range(3):
+        Xs, ys, Xt, yt = clusters(seed)
+        common = {**SMALL, "random_state": seed}
+        source = SHOT(**common, n_adaptation_epochs=0).fit(Xs, ys, Xt)
+        before.append((source.predict(Xt) == yt).mean())
+        after.append((SHOT(**common).fit(Xs, ys, Xt).predict(Xt) == yt).mean())
+    assert np.mean(before) < 0.9
+    assert np.median(after) > 0.97
+
+
+def test_the_classifier_stays_as_the_source_made_it():
+    Xs, ys, Xt, _ = clusters(0)
+    source = SHOT(**SMALL, n_adaptation_epochs=0).fit(Xs, ys, Xt).network_
+    target = SHOT(**SMALL).fit(Xs, ys, Xt).network_
+    for one, other in zip(source.head.parameters(), target.head.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert not torch.equal(source.features[0].weight, target.features[0].weight)
+    assert not torch.equal(source.features[-1].running_mean, target.features[-1].running_mean)
+
+
+def test_source_rows_are_not_used_once_the_source_network_is_trained(monkeypatch):
+    Xs, ys, Xt, _ = clusters(0)
+    expected = SHOT(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
+    train_source = SHOT._train_source
+
+    def train_and_destroy(self, network, source, held_out, generators):
+        trained = train_source(self, network, source, held_out, generators)
+        for tensor in source:
+            tensor.fill_(torch.nan)
+        return trained
+
+    monkeypatch.setattr(SHOT, "_train_source", train_and_destroy)
+    np.testing.assert_array_equal(SHOT(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt), expected)
+    assert not {"source", "data", "labels"} & set(inspect.signature(SHOT._adapt).parameters)
+
+
+def test_the_source_network_does_not_know_the_target():
+    Xs, ys, Xt, _ = clusters(0)
+    one, other = (
+        SHOT(**SMALL, n_adaptation_epochs=0).fit(Xs, ys, target).predict_proba(Xs)
+        for target in (Xt, 100 * Xt[:10] + 5)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_pseudo_labels_are_the_users_labels():
+    Xs, ys, Xt, _ = clusters(0)
+    names = np.array(["left", "right", "top"])
+    model = SHOT(**SMALL).fit(Xs, names[ys], Xt)
+    assert model.pseudo_labels_.shape == (len(Xt),)
+    assert set(model.pseudo_labels_) <= set(names)
+    model.set_params(pseudo_label_weight=0).fit(Xs, names[ys], Xt)
+    assert not hasattr(model, "pseudo_labels_")
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_a_column_that_is_constant_in_the_source_does_not_reach_the_network(scale):
+    Xs, ys, Xt, _ = clusters(0)
+    constant = np.full((len(Xs), 1), 3.0)
+    varying = 3.0 + scale * np.random.default_rng(1).normal(size=(len(Xt), 1))
+    model = SHOT(**SMALL).fit(np.hstack([Xs, constant]), ys, np.hstack([Xt, varying]))
+    aside = SHOT(**SMALL).fit(np.hstack([Xs, constant]), ys, np.hstack([Xt, constant]))
+    expected = aside.predict_proba(np.hstack([Xt, constant]))
+    np.testing.assert_array_equal(model.predict_proba(np.hstack([Xt, varying])), expected)
+    np.testing.assert_array_equal(model.predict_proba(np.hstack([Xt, constant])), expected)

@@ -1,0 +1,172 @@
+"""A stack computes what torch's modules compute, and models in it do not affect each other."""
+
+import math
+import pickle
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from baselines.stacked import WeightNormLinear, build, mlp, stack, unstack
+
+CPU = torch.device("cpu")
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def draw(*shape, seed=0, dtype=torch.float32):
+    return torch.randn(*shape, generator=generator(seed), dtype=dtype)
+
+
+def chain(n_inputs, hidden, n_outputs, seed=0, last=nn.Linear):
+    """One network with every kind of layer."""
+    network = build(
+        lambda: nn.Sequential(
+            nn.Linear(n_inputs, hidden),
+            nn.BatchNorm1d(hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            last(hidden, n_outputs),
+        ),
+        generator(seed),
+        CPU,
+    )
+    with torch.no_grad():
+        network[1].weight.uniform_(0.5, 2, generator=generator(seed))
+        network[1].running_mean.uniform_(-1, 1, generator=generator(seed))
+    return network
+
+
+@pytest.mark.parametrize("last", [nn.Linear, WeightNormLinear])
+@pytest.mark.parametrize("shape", [(2, 5, 3), (1, 4, 2), (3, 1, 1), (4, 20, 1)], ids=str)
+def test_values_gradients_and_statistics_are_those_of_torchs_modules(shape, last):
+    networks = [chain(*shape, seed, last).double() for seed in range(3)]
+    x = draw(3, 7, shape[0], dtype=torch.float64)
+    together, own = stack(networks), x.clone().requires_grad_()
+    y = together(own)
+    y.square().sum().backward()
+    for r, network in enumerate(networks):
+        rows = x[r].clone().requires_grad_()
+        output = network(rows)
+        output.square().sum().backward()
+        torch.testing.assert_close(y[r], output)
+        torch.testing.assert_close(own.grad[r], rows.grad)
+        for name, parameter in network.named_parameters():
+            found = together.get_parameter(name).grad
+            assert (found is None) == (parameter.grad is None)
+            if found is not None:
+                torch.testing.assert_close(found[r], parameter.grad)
+        torch.testing.assert_close(
+            {name: values[r] for name, values in together.named_buffers()},
+            dict(network.named_buffers()),
+        )
+    by_stack = together.eval()(x)
+    for r, network in enumerate(networks):
+        torch.testing.assert_close(by_stack[r], network.eval()(x[r]))
+
+
+def test_a_bias_before_batch_normalisation_is_not_trained():
+    network = chain(2, 6, 3)
+    assert [p.requires_grad for p in (network[0].bias, network[3].bias)] == [False, True]
+
+
+def test_what_was_learnt_comes_back_to_each_module_in_memory_of_its_own():
+    networks = [chain(2, 6, 3, seed) for seed in range(2)]
+    together = stack(networks)
+    with torch.no_grad():
+        for parameter in together.parameters():
+            parameter += torch.arange(2).reshape(2, *[1] * (parameter.ndim - 1))
+    before = [{k: v.clone() for k, v in network.state_dict().items()} for network in networks]
+    unstack(together, networks)
+    for r, (network, start) in enumerate(zip(networks, before, strict=True)):
+        for name, parameter in network.named_parameters():
+            assert torch.equal(parameter, start[name] + r)
+            assert parameter.untyped_storage().nbytes() == parameter.nbytes
+
+
+def two_steps(networks, x):
+    """Outputs and parameters of a stack after two steps of Adam."""
+    together = stack(networks)
+    optimizer = torch.optim.Adam(
+        [p for p in together.parameters() if p.requires_grad], lr=0.01, fused=True
+    )
+    for _ in range(2):
+        y = together(x)
+        optimizer.zero_grad()
+        y.square().sum().backward()
+        optimizer.step()
+    return [y.detach(), *together.state_dict().values(), together.eval()(x).detach()]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    n_models=st.integers(2, 5),
+    n=st.integers(2, 70),
+    shape=st.tuples(
+        st.sampled_from([1, 2, 27]), st.sampled_from([1, 2, 15, 64]), st.integers(1, 5)
+    ),
+    last=st.sampled_from([nn.Linear, WeightNormLinear]),
+    other=st.sampled_from(["other numbers", "not finite"]),
+    seed=st.integers(0, 2**31),
+)
+def test_a_model_takes_the_same_steps_to_the_bit_whatever_the_others_hold(
+    n_models, n, shape, last, other, seed
+):
+    at = seed % n_models
+
+    def run(seed_of_others, spoilt):
+        seeds = [seed_of_others] * n_models
+        seeds[at] = seed
+        x = torch.cat([draw(1, n, shape[0], seed=own) for own in seeds])
+        if spoilt:
+            x[torch.arange(n_models) != at] = torch.nan
+        return two_steps([chain(*shape, own, last) for own in seeds], x)
+
+    for one, same in zip(run(seed + 1, False), run(seed + 2, other == "not finite"), strict=True):
+        assert torch.equal(one[at], same[at])
+
+
+def test_layers_that_are_not_known_are_refused():
+    with pytest.raises(TypeError, match="PReLU"):
+        stack([nn.Sequential(nn.Linear(2, 2), nn.PReLU())])
+    with pytest.raises(TypeError, match="No start is defined for layers of type Bilinear"):
+        build(lambda: nn.Bilinear(2, 2, 2), generator(), CPU)
+
+
+def test_first_weights_have_torchs_own_bounds():
+    network = build(lambda: mlp(400, 3, 300, 5), generator(), CPU)
+    layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+    assert len(layers) == 5
+    for layer in layers:
+        bound = 1 / math.sqrt(layer.in_features)
+        assert layer.weight.abs().max() <= bound
+        assert layer.bias.abs().max() <= bound
+        assert layer.weight.dtype == torch.float32
+        assert layer.weight.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.1)
+
+
+def test_first_weights_come_from_the_generator_alone():
+    before = torch.get_rng_state()
+    first = build(lambda: mlp(3, 2, 8, 3), generator(1), CPU)
+    assert torch.equal(before, torch.get_rng_state())
+    torch.manual_seed(99)
+    again = build(lambda: mlp(3, 2, 8, 3), generator(1), CPU)
+    for one, other in zip(first.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_weight_normalisation_starts_as_a_plain_layer_and_scales_rows_of_any_length():
+    layer = build(lambda: WeightNormLinear(4, 3), generator(), CPU)
+    x = draw(5, 4, seed=1)
+    torch.testing.assert_close(layer(x), x @ layer.direction.T + layer.bias)
+    with torch.no_grad():
+        layer.direction.mul_(7.0)
+        layer.bias.zero_()
+    rows = layer.direction / layer.direction.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(layer(x), x @ (layer.length[:, None] * rows).T)
+    pickle.dumps(layer)

@@ -1,0 +1,257 @@
+import asyncio
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import threadpoolctl
+from cell_factory import make_cell, without_times
+
+from experiments.cells import repetitions
+from experiments.cells.cell import Cell
+from experiments.cells.protocol import Measurement
+from experiments.cells.repetitions import kept_outcomes, lost_outcome, record_of, run_cell
+from experiments.cells.state import cell_state, state_of
+from experiments.store.provenance import environment
+from experiments.store.records import RecordStore, dumps
+from krda.training import DivergenceError
+
+
+@pytest.mark.parametrize("method", ["krda", "krda_random", "ot", "sa", "dann", "shot", "kmm"])
+def test_two_runs_of_a_cell_give_the_same_record_apart_from_times(method):
+    cell = make_cell(method=method)
+    first, second = run_cell(cell), run_cell(cell)
+    assert first.complete
+    assert without_times(first) == without_times(second)
+
+
+def test_results_do_not_depend_on_what_ran_before_or_on_global_seeds():
+    cell = make_cell(method="krda")
+    first = run_cell(cell)
+    np.random.seed(123)
+    run_cell(make_cell(method="dann"))
+    assert without_times(run_cell(cell)) == without_times(first)
+
+
+class Failing:
+    """Stands in for a method: fails in the repetitions that it is told to."""
+
+    def __init__(self, errors, real):
+        self.errors, self.real, self.n = errors, real, -1
+
+    def __call__(self, seed):
+        self.n += 1
+        if self.n in self.errors:
+            raise self.errors[self.n]
+        return self.real(seed)
+
+
+def failing_cell(monkeypatch, errors):
+    cell = make_cell("protocol.n_repetitions=4")
+    factory = Failing(errors, Cell.make_method.__get__(cell))
+    monkeypatch.setattr(Cell, "make_method", lambda self, seed: factory(seed))
+    return cell
+
+
+def test_a_repetition_that_fails_is_recorded_and_the_others_go_on(monkeypatch):
+    errors = {1: ValueError("too small"), 2: DivergenceError("non-finite in epoch 3")}
+    record = run_cell(failing_cell(monkeypatch, errors))
+    assert [o.status for o in record.outcomes] == ["done", "failed", "diverged", "done"]
+    assert record.outcomes[1].error.startswith("ValueError: too small")
+    assert "non-finite in epoch 3" in record.outcomes[2].error
+    assert not record.complete
+    assert len(record.accuracies) == 2
+
+
+def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
+    cell = make_cell("+classifier.C=-1")
+    record = run_cell(cell)
+    error = record.outcomes[0].error
+    assert "InvalidParameterError" in error
+    assert "[krda/adaptation.py:" in error
+    assert str(repetitions._ROOT) not in dumps(record)
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            ValueError("x\udce9.csv\nand \x1b[31mred\u202e"),
+            r"ValueError: x\udce9.csv and \x1b[31mred",
+        ),
+        (ValueError("y" * 5_000_000), "more characters]"),
+        (Unspeakable(), "Unspeakable"),
+        (SystemExit(0), "SystemExit"),
+        (asyncio.CancelledError("by itself"), "CancelledError"),
+    ],
+)
+def test_any_error_of_a_method_becomes_a_line_of_the_record_and_stops_nothing(
+    error, expected, monkeypatch
+):
+    record = run_cell(failing_cell(monkeypatch, {1: error}))
+    assert [o.status for o in record.outcomes] == ["done", "failed", "done", "done"]
+    text = record.outcomes[1].error
+    assert expected in text
+    assert text.isprintable()
+    assert len(text) <= 2000
+    assert "test_cells.py" in text, "the place is told in any case"
+
+
+def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tmp_path):
+    store, cell = RecordStore(tmp_path), make_cell()
+    record = run_cell(cell)
+    seeds = tuple(replace(o, seed=o.seed + 1) for o in record.outcomes)
+    for changes in ({"outcomes": seeds}, {"data_sha256": "ab" * 32}, {"code_fingerprint": "ab"}):
+        store.write(replace(record, **changes))
+        assert cell_state(cell, store).state == "damaged"
+    store.write(record)
+    assert cell_state(cell, store).state == "done"
+
+
+def test_a_wrong_parameter_name_fails_the_repetitions_not_the_run():
+    record = run_cell(make_cell("+method.bogus=1"))
+    assert {o.status for o in record.outcomes} == {"failed"}
+    assert "bogus" in record.outcomes[0].error
+
+
+def test_finished_repetitions_of_a_failed_record_are_taken_over(monkeypatch):
+    cell = failing_cell(monkeypatch, {1: ValueError("once")})
+    first = run_cell(cell)
+    second = run_cell(cell, first)
+    assert second.complete
+    for r in (0, 2, 3):
+        assert second.outcomes[r] == first.outcomes[r], "times included: it was not run again"
+
+
+class Predicting:
+    """A method that predicts what it is told to."""
+
+    def __init__(self, predictions):
+        self.predictions = predictions
+
+    def fit(self, Xs, ys, Xt):
+        return self
+
+    def predict(self, X):
+        return self.predictions(X)
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [
+        lambda X: np.where(np.arange(len(X)) == 3, np.nan, 0.0),
+        lambda X: np.where(np.arange(len(X)) == 3, np.inf, 0.0),
+        lambda X: np.array([float("nan"), *[0] * (len(X) - 1)], dtype=object),
+    ],
+)
+def test_a_prediction_that_is_nan_or_infinite_fails_the_repetition(predictions, monkeypatch):
+    monkeypatch.setattr(Cell, "make_method", lambda self, seed: Predicting(predictions))
+    record = run_cell(make_cell())
+    assert {o.status for o in record.outcomes} == {"diverged"}
+    assert "NaN or infinity for 1 of" in record.outcomes[0].error
+    assert record.accuracies == ()
+
+
+def test_an_accuracy_that_is_nan_fails_the_repetition(monkeypatch):
+    monkeypatch.setattr(
+        "experiments.cells.protocol.measure", lambda *arguments: Measurement(float("nan"), 0.1, 0.1)
+    )
+    record = run_cell(make_cell())
+    assert {o.status for o in record.outcomes} == {"failed"}
+    assert "accuracy must be" in record.outcomes[0].error
+
+
+def test_a_repetition_that_was_kept_keeps_its_own_environment(monkeypatch):
+    cell = failing_cell(monkeypatch, {1: ValueError("once")})
+    monkeypatch.setattr("experiments.store.provenance.environment", lambda: {"git_revision": "old"})
+    first = run_cell(cell)
+    assert all(o.environment is None for o in first.outcomes)
+    monkeypatch.setattr("experiments.store.provenance.environment", lambda: {"git_revision": "new"})
+    second = run_cell(cell, first)
+    assert second.environment["git_revision"] == "new"
+    assert [e["git_revision"] for e in second.environments] == ["old", "new", "old", "old"]
+    third = record_of(cell, cell.data_sha256(), kept_outcomes(second))
+    assert [e["git_revision"] for e in third.environments] == ["old", "new", "old", "old"]
+
+
+def test_threads_are_measured_and_not_assumed():
+    with threadpoolctl.threadpool_limits(2):
+        assert environment()["threads"] == 2
+    assert environment()["threads"] == 1
+
+
+def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):
+    cell = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
+    assert cell_state(cell, RecordStore(tmp_path)).state == "missing"
+    store, good = RecordStore(tmp_path), make_cell()
+    store.write(run_cell(good))
+    lost = make_cell()
+
+    def no_data(cell):
+        raise FileNotFoundError("no such file")
+
+    found = state_of(lost, store.scan().records[0], no_data)
+    assert found.state == "unavailable"
+    assert "no such file" in found.reason
+
+
+def lost_record(cell, status, error):
+    outcomes = {r: lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)}
+    return record_of(cell, cell.data_sha256(), outcomes)
+
+
+def test_the_state_of_a_cell_follows_its_record(tmp_path, monkeypatch):
+    store, cell = RecordStore(tmp_path), make_cell()
+    assert cell_state(cell, store).state == "missing"
+    record = run_cell(cell)
+    path = store.write(record)
+    assert cell_state(cell, store).state == "done"
+    assert cell_state(cell, store).record == record
+    path.write_text(path.read_text().replace('"accuracy": 1', '"accuracy": 0', 1) + " ")
+    assert cell_state(cell, store).state == "damaged"
+    store.write(lost_record(cell, "timeout", "too slow"))
+    assert cell_state(cell, store).state == "failed"
+    store.write(record)
+    changed = make_cell()
+    monkeypatch.setitem(changed.__dict__, "code", "0" * 64)
+    assert cell_state(changed, store).state == "stale"
+
+
+def test_the_identity_covers_config_data_code_and_libraries():
+    def identity(**changes):
+        cell = make_cell()
+        cell.__dict__.update(changes)
+        return cell.identity("ab")
+
+    identities = {
+        identity(),
+        identity(code="0" * 64),
+        identity(libraries={"numpy": "0"}),
+        make_cell().identity("cd"),
+        make_cell("+classifier.C=2").identity("ab"),
+    }
+    assert len(identities) == 5
+
+
+def test_a_record_says_where_it_comes_from():
+    record = run_cell(make_cell(method="krda"))
+    environment = record.environment
+    assert environment["threads"] == 1
+    assert set(environment) >= {
+        "python", "cpu", "cores", "git_revision", "git_clean", "krda", "libraries"
+    }  # fmt: skip
+    assert {"numpy", "scikit-learn", "torch"} <= set(environment["libraries"])
+    assert record.config["method"]["classifier"]["_target_"] == "sklearn.svm.SVC"
+    json.dumps(record.config, allow_nan=False)
+
+
+def test_a_lost_cell_has_every_repetition_with_its_seed():
+    cell = make_cell()
+    lost, ran = lost_record(cell, "failed", "the worker died"), run_cell(cell)
+    assert [o.seed for o in lost.outcomes] == [o.seed for o in ran.outcomes]
+    assert {o.error for o in lost.outcomes} == {"the worker died"}

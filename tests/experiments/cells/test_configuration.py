@@ -1,0 +1,181 @@
+from pathlib import Path
+
+import pytest
+from cell_factory import SMOKE
+from hydra.utils import instantiate
+
+from baselines.reference import TargetOnly
+from experiments.cells.catalogue import about
+from experiments.cells.configuration import (
+    cell_from_config,
+    cells_of,
+    compose_config,
+    config_names,
+)
+from experiments.cells.plan import load_table
+from experiments.cells.protocol import Protocol
+from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
+from krda.adaptation import DomainAdaptationClassifier
+
+DATASETS = config_names("dataset")
+METHODS = config_names("method")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("protocol", config_names("protocol"))
+def test_every_combination_of_configs_composes_to_a_cell(dataset, method, protocol):
+    config = compose_config((f"dataset={dataset}", f"method={method}", f"protocol={protocol}"))
+    cell = cell_from_config(config)
+    assert (cell.dataset, cell.method) == (dataset, method)
+    assert not {"quick", "label", "meaning", "family"} & set(cell.config["method"])
+    assert isinstance(instantiate(cell.config["protocol"]), Protocol)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("classifier", config_names("classifier"))
+def test_every_method_is_made_with_every_classifier(method, classifier):
+    cell = cell_from_config(compose_config((f"method={method}", f"classifier={classifier}")))
+    made = cell.make_method(3)
+    assert isinstance(made, DomainAdaptationClassifier | TargetOnly)
+    parameters = made.get_params(deep=False)
+    assert parameters.get("random_state", 3) == 3
+    # Nothing of the constructor is left to a default that the config does not show.
+    silent = set(parameters) - set(cell.config["method"]) - {"random_state"}
+    assert silent <= ALLOWED_DEFAULTS.get(type(made).__name__, set())
+
+
+# Parameters that only another variant of the method reads, or that change no number.
+ALLOWED_DEFAULTS = {
+    "OptimalTransport": {"reg_e", "reg_cl", "max_iter", "max_inner_iter", "tol", "metric", "norm"},
+    "SubspaceAlignment": {"scale"},
+    "DANN": {"validation_fraction", "patience"},
+    "CDAN": {"validation_fraction", "patience"},
+    "SHOT": {"validation_fraction", "patience"},
+    "DAN": {"validation_fraction", "patience", "bandwidth_factors"},
+    "JAN": {"validation_fraction", "patience", "bandwidth_factors"},
+}
+
+
+def test_every_method_has_a_label_of_its_own_and_a_family():
+    assert len({about(method).label for method in METHODS}) == len(METHODS)
+    families = {about(method).family for method in METHODS}
+    assert families == {"reference", "alignment", "transport", "reweighting", "deep"}
+
+
+def test_a_method_that_the_repository_does_not_have_is_called_by_its_name():
+    assert about("mine") == ("mine", "", "")
+
+
+@pytest.mark.parametrize("name", config_names("table"))
+def test_every_table_names_tasks_and_methods_that_exist(name):
+    plan = load_table(name)
+    assert set(plan.methods) <= set(METHODS)
+    assert len(plan.cells) == len(plan.tasks) * len(plan.methods)
+    dataset = instantiate(compose_config((f"dataset={plan.dataset}",)).dataset.data)
+    assert plan.tasks == dataset.task_names
+    assert plan.dataset == dataset.name
+
+
+def test_an_unknown_table_is_refused_with_the_list_of_those_that_exist():
+    with pytest.raises(ValueError, match="the tables are amazon, hepmass, hepmass_sim, moons"):
+        load_table("mnist")
+
+
+def test_a_task_is_named_by_its_parts_or_as_a_whole():
+    by_parts = compose_config(("dataset=amazon", "dataset.source=K", "dataset.target=E"))
+    as_a_whole = compose_config(("dataset=amazon", "dataset.task=K-E"))
+    cells = [cell_from_config(config) for config in (by_parts, as_a_whole)]
+    (grid,) = cells_of("amazon", ["K-E"], ["krda"])
+    assert cells[0].task == "K-E"
+    assert {cell.config_sha256 for cell in cells} == {grid.config_sha256}
+
+
+def test_settings_that_change_numbers_give_another_cell_and_others_do_not():
+    def sha(*overrides):
+        return cell_from_config(compose_config(overrides)).config_sha256
+
+    default = sha("method=krda")
+    assert sha("method=krda", "runtime.results=elsewhere", "runtime.force=true") == default
+    others = {
+        sha("method=krda", "method.n_components=3"),
+        sha("method=krda", "classifier=linear_svc"),
+        sha("method=krda", "dataset.angle=50"),
+        sha("method=krda", "dataset.data.noise=0.1"),
+        sha("method=krda", "protocol.n_repetitions=10"),
+        sha("method=krda_reversed"),
+        sha("method=krda", SMOKE),
+    }
+    assert len(others | {default}) == 8
+
+
+@pytest.mark.parametrize(
+    ("dataset", "spellings"),
+    [
+        ("moons", ("dataset.angle=40", "dataset.angle=40.0", "dataset.angle=4e1",
+                   "dataset.task=40.0", "dataset.task=+40", "dataset.task=400e-1")),
+        ("moons", ("dataset.angle=-0.0", "dataset.angle=0", "dataset.task=0.0")),
+        ("moons", ("dataset.angle=40.1234567", "dataset.angle=401234567e-7")),
+        ("moons", ("dataset.data.noise=0", "dataset.data.noise=0.0")),
+        ("moons", ("dataset.data.n_source=200", "dataset.data.n_source=2e2")),
+        ("gaussians", ("dataset.data.distance=11", "dataset.data.distance=11.0")),
+        ("gaussians", ("dataset.data.sd=[1,2]", "dataset.data.sd=[1.0,2e0]")),
+        ("hepmass_sim", ("dataset.data.draw=1", "dataset.data.draw=1.0")),
+        ("amazon", ("protocol.source_fraction=1", "protocol.source_fraction=1.0")),
+        ("amazon", ("protocol.max_rows=50", "protocol.max_rows=5e1")),
+        ("amazon", ("protocol.n_repetitions=5", "protocol.n_repetitions=5.0")),
+    ],
+)  # fmt: skip
+def test_spellings_of_one_number_are_one_cell_whose_task_has_its_name(dataset, spellings):
+    cells = [cell_from_config(compose_config((f"dataset={dataset}", s))) for s in spellings]
+    assert len({cell.config_sha256 for cell in cells}) == 1
+    if dataset == "moons":
+        assert cells[-1].load().name == cells[0].task
+
+
+def test_a_second_name_of_a_task_is_refused():
+    with pytest.raises(ValueError, match="by its own name"):
+        cell_from_config(compose_config(("dataset=moons", "dataset.task='40.0'"))).load()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "protocol.n_repetitions=1.5", "protocol.n_repetitions=true", "protocol.n_repetitions=0",
+        "protocol.n_repetitions=many", "protocol.source_fraction=abc", "protocol.target_fraction=0",
+        "protocol.source_fraction=nan", "protocol.max_rows=-5", "protocol.max_rows=2.5",
+        "protocol.timeout_seconds=-1", "protocol.timeout_seconds=0", "protocol.timeout_seconds=x",
+        "protocol.timeout_seconds=true", "+method.timeout_seconds=-1",
+    ],
+)  # fmt: skip
+def test_settings_of_the_wrong_kind_or_range_are_refused_by_name(override):
+    name = override.partition("=")[0].rpartition(".")[2]
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        cell_from_config(compose_config((override,)))
+
+
+def test_the_hidden_size_follows_the_data_set_as_in_the_paper():
+    config = compose_config(("dataset=moons", "method=krda", "dataset.paper.hidden_size=77"))
+    assert cell_from_config(config).config["method"]["hidden_size"] == 77
+
+
+@pytest.mark.parametrize(
+    ("dataset", "overrides"),
+    [
+        ("amazon", ()),
+        ("moons", ("protocol=smoke",)),
+        ("hepmass_sim", ("dataset.data.draw=3", "method.hidden_size=7")),
+    ],
+)
+def test_a_grid_has_the_cells_that_hydra_composes_one_by_one(dataset, overrides):
+    (cell,) = cells_of(dataset, ["x"], ["krda"], overrides)
+    alone = cell_from_config(
+        compose_config((f"dataset={dataset}", "method=krda", *overrides)), task="x"
+    )
+    assert cell == alone
+    assert cell.timeout_seconds == alone.timeout_seconds
+
+
+def test_what_is_run_goes_by_default_to_where_status_and_explain_look():
+    assert Path(compose_config(()).runtime.results) == DEFAULT_RESULTS
+    assert DEFAULT_RESULTS != COMMITTED_RESULTS

@@ -1,0 +1,215 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cell_factory import make_cell
+
+from baselines.reference import SourceOnly, TargetOnly
+from experiments.cells import protocol
+from experiments.cells.configuration import config_names
+from experiments.cells.protocol import (
+    Protocol,
+    draw_repetition,
+    measure,
+    measure_together,
+)
+from experiments.datasets.base import LockedLabels, unlock
+from experiments.datasets.moons import Moons
+from experiments.seeds import method_seed
+
+TASK = Moons().task("40")
+
+
+def row_numbers(rows, of):
+    return [int(np.flatnonzero((of == row).all(1))[0]) for row in rows]
+
+
+def test_a_repetition_draws_ninety_percent_of_each_domain_without_replacement():
+    data = draw_repetition(TASK, 0, Protocol())
+    for rows, all_rows in ((data.Xs, TASK.Xs), (data.Xt, TASK.Xt)):
+        numbers = row_numbers(rows, all_rows)
+        assert len(set(numbers)) == len(numbers) == 270
+    np.testing.assert_array_equal(data.ys, TASK.ys[row_numbers(data.Xs, TASK.Xs)])
+    np.testing.assert_array_equal(unlock(data.yt), unlock(TASK.yt)[row_numbers(data.Xt, TASK.Xt)])
+    np.testing.assert_array_equal(data.X_test, TASK.X_test)
+
+
+def test_repetitions_draw_other_rows_and_the_same_repetition_the_same():
+    draws = [draw_repetition(TASK, r, Protocol()).Xs for r in (0, 1, 0)]
+    np.testing.assert_array_equal(draws[0], draws[2])
+    assert not np.array_equal(draws[0], draws[1])
+
+
+def test_a_bound_on_the_rows_cuts_every_part():
+    data = draw_repetition(TASK, 0, Protocol(max_rows=50))
+    assert {len(data.Xs), len(data.Xt), len(data.X_test), len(data.y_test)} == {50}
+
+
+def test_seeds_of_a_method_depend_on_its_name_and_the_repetition():
+    seeds = {method_seed("moons", "40", m, r) for m in ("krda", "ot") for r in (0, 1)}
+    assert len(seeds) == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {name: value}
+        for name, values in {
+            "n_repetitions": (0, -1, 1.5, 2.0, True, "3", None),
+            "source_fraction": (0.0, 1.1, -0.5, "abc", None, True, float("nan")),
+            "target_fraction": (0, 2, "1", [0.9]),
+            "max_rows": (0, -5, 1.5, True, "all"),
+        }.items()
+        for value in values
+    ],
+)
+def test_a_protocol_that_cannot_be_run_is_refused(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        Protocol(**change)
+
+
+def test_accuracy_is_the_share_of_test_labels_predicted():
+    data = draw_repetition(TASK, 0, Protocol())
+    method = SourceOnly().fit(data.Xs, data.ys, data.Xt)
+    expected = np.mean(method.predict(data.X_test) == unlock(data.y_test))
+    assert measure(lambda seed: SourceOnly(), data, 0).accuracy == expected
+
+
+def test_predictions_of_the_wrong_shape_are_an_error():
+    class Wrong(SourceOnly):
+        def predict(self, X):
+            return super().predict(X)[:-1]
+
+    data = draw_repetition(TASK, 0, Protocol())
+    with pytest.raises(ValueError, match="one label a row"):
+        measure(lambda seed: Wrong(), data, 0)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, 2), ("no", "yes")])
+@pytest.mark.parametrize(
+    "predict",
+    [
+        lambda y: [str(value) + "." for value in y],
+        lambda y: [0.1 if value == y[0] else 0.6 for value in y],
+        lambda y: [7 if value == y[0] else 8 for value in y],
+        lambda y: [None] * len(y),
+        lambda y: [*y[:-1], "0"],
+        lambda y: np.array([[], *y[1:]], dtype=object),
+    ],
+)
+def test_predictions_that_are_no_labels_of_the_training_rows_are_an_error(predict, labels):
+    class Odd(SourceOnly):
+        def predict(self, X):
+            return predict(super().predict(X).tolist())
+
+    data = draw_repetition(labelled(labels), 0, Protocol())
+    with pytest.raises(ValueError, match=r"labels of its training rows.* rows"):
+        measure(lambda seed: Odd(), data, 0)
+    (outcome,) = measure_together(lambda seed: Odd(), [data], [0])
+    assert isinstance(outcome, ValueError)
+
+
+@pytest.mark.parametrize("kind", [float, object, bool])
+def test_predictions_that_equal_labels_count_whatever_their_type(kind):
+    class Other(SourceOnly):
+        def predict(self, X):
+            return super().predict(X).astype(kind)
+
+    data = draw_repetition(TASK, 0, Protocol())
+    found = [measure(lambda seed, m=m: m(), data, 0).accuracy for m in (Other, SourceOnly)]
+    assert found[0] == found[1] > 0.5
+
+
+def labelled(labels):
+    """The task with other labels for its classes 0 and 1."""
+    names = np.array(labels)
+    return replace(
+        TASK, ys=names[TASK.ys],
+        yt=LockedLabels(names[unlock(TASK.yt)]), y_test=LockedLabels(names[unlock(TASK.y_test)]),
+    )  # fmt: skip
+
+
+class Changing(SourceOnly):
+    """Changes all arrays that it is given, in place or by making them writeable first."""
+
+    def __init__(self, forced=False, classifier=None):
+        super().__init__(classifier)
+        self.forced = forced
+
+    def _change(self, *arrays):
+        for array in arrays:
+            if self.forced:
+                owner = array if array.base is None else array.base
+                owner.setflags(write=True)
+                array.setflags(write=True)
+            array -= 1
+
+    def fit(self, Xs, ys, Xt):
+        super().fit(Xs, ys, Xt)
+        if self.forced:
+            self._change(Xs, ys, Xt)
+        return self
+
+    def predict(self, X):
+        predictions = super().predict(X)
+        self._change(X)
+        return predictions
+
+
+def test_a_method_that_changes_its_input_fails_and_moves_no_other_methods_numbers():
+    task = Moons().task("40")
+
+    def accuracies():
+        draws = [draw_repetition(task, r, Protocol()) for r in range(2)]
+        return [measure(lambda seed: SourceOnly(), data, 0).accuracy for data in draws]
+
+    before = accuracies()
+    with pytest.raises(ValueError, match="read-only"):
+        measure(lambda seed: Changing(), draw_repetition(task, 0, Protocol()), 0)
+    assert accuracies() == before
+    # One that forces its way in harms the copy that it was given.
+    measure(lambda seed: Changing(forced=True), draw_repetition(task, 0, Protocol()), 0)
+    assert accuracies() == before
+    assert task.sha256 == Moons().task("40").sha256
+
+
+class TestLabelFirewall:
+    """No method but 'Target only' can reach target labels."""
+
+    @pytest.mark.parametrize("method", config_names("method"))
+    @pytest.mark.parametrize("dataset", ["moons", "amazon"])
+    def test_permuted_target_labels_give_identical_predictions(self, dataset, method):
+        cell = make_cell(dataset=dataset, method=method)
+        task = cell.load()
+        rng = np.random.default_rng(0)
+        permuted = replace(task, yt=LockedLabels(rng.permutation(unlock(task.yt))))
+        predictions = []
+        for variant in (task, permuted):
+            data = draw_repetition(variant, 0, Protocol(max_rows=60))
+            model = cell.make_method(1)
+            if isinstance(model, TargetOnly):
+                model.fit(data.Xt, unlock(data.yt))
+            else:
+                model.fit(data.Xs, data.ys, data.Xt)
+            predictions.append(model.predict(data.X_test))
+        same = np.array_equal(*predictions)
+        # 'Target only' must notice: it is the proof that the test can fail.
+        assert same == (method != "target_only")
+
+    @pytest.mark.parametrize("method", config_names("method"))
+    def test_labels_are_opened_for_scoring_and_by_target_only(self, method, monkeypatch):
+        opened = []
+
+        def spy(labels):
+            opened.append(len(labels))
+            return unlock(labels)
+
+        data = draw_repetition(TASK, 0, Protocol(max_rows=60))
+        data = replace(data, X_test=TASK.X_test[:50], y_test=LockedLabels(unlock(TASK.y_test)[:50]))
+        monkeypatch.setattr(protocol, "unlock", spy)
+        measure(make_cell(method=method).make_method, data, 0)
+        scored, trained = [50], [60]
+        assert opened == (trained + scored if method == "target_only" else scored)
+
+    def test_target_only_is_no_adaptation_method(self):
+        assert not issubclass(TargetOnly, protocol.DomainAdaptationClassifier)

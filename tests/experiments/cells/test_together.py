@@ -1,0 +1,82 @@
+"""Repetitions that are trained as one program, as KRDA's are."""
+
+from dataclasses import replace
+
+import pytest
+from cell_factory import odd_cell, without_times
+
+from experiments.cells.repetitions import lost_outcome, run_cell, run_repetitions
+from krda import KRDA
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """How many models each program trained, in the order in which they were started."""
+    sizes = []
+    real = KRDA._fit_together.__func__
+
+    def counting(cls, methods, domains):
+        sizes.append(len(methods))
+        return real(cls, methods, domains)
+
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(counting))
+    return sizes
+
+
+def cell_of(tmp_path, *plan):
+    return odd_cell(tmp_path, "10", plan or ("ok",), method="krda")
+
+
+def test_the_repetitions_are_one_program_and_its_time_is_divided(tmp_path, programs):
+    record = run_cell(cell_of(tmp_path))
+    assert record.complete
+    assert programs == [3]
+    assert len({o.fit_seconds for o in record.outcomes}) == 1
+
+
+def test_a_resumed_cell_trains_what_is_left_and_ends_with_the_same_record(tmp_path, programs):
+    cell = cell_of(tmp_path)
+    whole = run_cell(cell)
+    lost = lost_outcome(cell, 1, "failed", "once"), lost_outcome(cell, 2, "failed", "once")
+    begun = replace(whole, outcomes=(whole.outcomes[0], *lost))
+    assert without_times(run_cell(cell, begun)) == without_times(whole)
+    assert programs == [3, 2]
+
+
+def test_one_after_another_gives_the_same_outcomes(tmp_path, programs):
+    cell = cell_of(tmp_path)
+    alone = list(run_repetitions(cell, (0, 1, 2), together=False))
+    assert programs in ([], [1, 1, 1])
+    assert [o.accuracy for o in alone] == list(run_cell(cell).accuracies)
+
+
+def test_an_error_of_one_model_is_its_own(tmp_path, programs):
+    record = run_cell(cell_of(tmp_path, "ok", "raise", "ok"))
+    assert [o.status for o in record.outcomes] == ["done", "failed", "done"]
+    assert "told to fail" in record.outcomes[1].error
+    assert programs == [3]
+
+
+def test_an_error_of_the_whole_lets_each_repetition_run_alone(tmp_path, monkeypatch):
+    def fail(cls, methods, domains):
+        raise MemoryError("too many models")
+
+    real = run_cell(cell_of(tmp_path))
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(fail))
+    assert run_cell(cell_of(tmp_path)).accuracies == real.accuracies
+
+
+def break_training_together(monkeypatch):
+    def broken(cls, methods, domains):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(broken))
+
+
+def test_the_record_says_why_its_repetitions_ran_alone(tmp_path, monkeypatch):
+    together = run_cell(cell_of(tmp_path))
+    assert not any("together_error" in where for where in together.environments)
+    break_training_together(monkeypatch)
+    alone = run_cell(cell_of(tmp_path))
+    for where in alone.environments:
+        assert where["together_error"].startswith("ZeroDivisionError: a bug")

@@ -1,0 +1,275 @@
+"""What the engine promises: a failure stays where it is, and nothing finished is lost."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cell_factory import make_cell, n_fits, odd_cell, without_times
+
+from experiments.cells.repetitions import run_cell
+from experiments.cells.state import cell_state
+from experiments.running import engine as engines
+from experiments.running.engine import CellError, Engine, LostWorkerError, run_all, work
+from experiments.running.progress import Estimates
+from experiments.store.records import RecordStore
+from krda import KRDA
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parents[1]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RecordStore(tmp_path / "records")
+
+
+class InProcess(Engine):
+    """The engine without worker processes."""
+
+    def call(self, function, *arguments, timeout_seconds=None):
+        return function(*arguments)
+
+
+@contextlib.contextmanager
+def started(store, **options):
+    engine = Engine(store, **options)
+    try:
+        yield engine
+    finally:
+        engine.stop()
+
+
+def finish(engine, cells):
+    return [ended for ended in run_all(engine, cells) if ended is not None]
+
+
+def statuses(record):
+    return [outcome.status for outcome in record.outcomes]
+
+
+def test_a_worker_that_dies_costs_its_repetition_which_the_next_run_tries_again(tmp_path, store):
+    bad = odd_cell(tmp_path, "10", ("ok", "kill", "exit", "raise", "quit", "ok"), repetitions=6)
+    good = make_cell("dataset.task=20")
+    with started(store) as engine:
+        first, ran = engine.run(bad)
+        assert ran
+        assert statuses(first) == ["done", *["failed"] * 4, "done"]
+        for outcome, reason in zip(
+            first.unfinished, ("SIGKILL", "exit code 7", "told to fail", "SystemExit"), strict=True
+        ):
+            assert reason in outcome.error
+        assert first.environment["threads"] == 1
+        assert cell_state(bad, store).record == first, "it is in the ledger and in the table"
+        assert without_times(engine.run(good)[0]) == without_times(run_cell(good))
+        second, _ = engine.run(bad)
+        assert second.complete
+        assert n_fits(tmp_path, "10") == 6 + 4
+        assert [second.outcomes[r].fit_seconds for r in (0, 5)] == [
+            first.outcomes[r].fit_seconds for r in (0, 5)
+        ]
+        assert engine.run(bad) == (second, False)
+
+
+def test_a_time_limit_costs_one_repetition(tmp_path, store):
+    with started(store) as engine:
+        engine.run(make_cell("dataset.task=20"))  # the worker has loaded what it needs
+        engine.timeout_seconds = 10.0
+        record, _ = engine.run(odd_cell(tmp_path, "10", ("ok", 3600, "ok")))
+    assert statuses(record) == ["done", "timeout", "done"]
+    assert "time limit of 10 s" in record.outcomes[1].error
+
+
+def test_of_repetitions_trained_as_one_program_only_the_one_at_fault_is_lost(tmp_path, store):
+    cell = odd_cell(tmp_path, "10", ("ok", "kill", "ok", "kill", "ok"), method="krda")
+    with started(store) as engine:
+        record, _ = engine.run(cell)
+    assert statuses(record) == ["done", "failed", "done"]
+    assert n_fits(tmp_path, "10") == 2 + 3
+
+
+def test_the_time_limit_of_a_program_is_that_of_all_its_repetitions(store, monkeypatch):
+    limits = []
+
+    def too_slow(self, function, *arguments, timeout_seconds):
+        limits.append(timeout_seconds)
+        raise LostWorkerError("timeout", "too slow")
+
+    monkeypatch.setattr(Engine, "call", too_slow)
+    cell = make_cell(method="krda")
+    record, _ = Engine(store, timeout_seconds=8.0).run(cell)
+    assert limits == [16.0, 8.0, 8.0]
+    assert statuses(record) == ["timeout"] * 2
+    Engine(store).run(replace(cell, timeout_seconds=3.0))
+    assert limits[3:] == [6.0, 3.0, 3.0]
+
+
+def test_a_method_that_forks_and_whose_child_comes_back_answers_once(tmp_path, store):
+    forking, other = odd_cell(tmp_path, "10", ("fork",)), make_cell("dataset.task=20")
+    with started(store) as engine:
+        assert engine.run(forking)[0].complete
+        assert without_times(engine.run(other)[0]) == without_times(run_cell(other))
+    assert n_fits(tmp_path, "10") == 3
+
+
+def test_results_of_another_repetition_or_another_seed_are_refused(store, monkeypatch):
+    cell = make_cell()
+    good = list(run_cell(cell).outcomes)
+    wrong = replace(good[0], seed=good[0].seed + 1)
+    for answer in ([good[1]], [wrong], []):
+        monkeypatch.setattr(Engine, "call", lambda *a, answer=answer, **k: answer)
+        with pytest.raises(CellError, match="other seeds"):
+            Engine(store).run(cell)
+    assert len(store.scan()) == 0
+
+
+def test_a_worker_that_sees_other_code_than_the_run_refuses_the_cell():
+    with pytest.raises(CellError, match="changed since the run began"):
+        work(make_cell().config, "0" * 64, (0, 1))
+
+
+def test_a_cell_that_cannot_be_run_is_reported_and_the_others_go_on(store):
+    lost = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
+    failed, done = finish(InProcess(store), [lost, make_cell()])
+    assert (failed.cell, failed.record) == (lost, None)
+    assert "FileNotFoundError" in failed.error
+    assert done.record.complete
+
+
+def test_a_record_that_cannot_be_written_ends_the_run_and_keeps_the_others(store, monkeypatch):
+    cells = [make_cell(f"dataset.task={task}") for task in (10, 20, 30)]
+    real = RecordStore.write
+
+    def full_after_one(self, record):
+        if len(self.scan()) == 1:
+            raise OSError(28, "No space left on device")
+        return real(self, record)
+
+    monkeypatch.setattr(RecordStore, "write", full_after_one)
+    with pytest.raises(OSError, match="No space"):
+        finish(InProcess(store), cells)
+    monkeypatch.undo()
+    (kept,) = store.scan()
+    assert len(finish(InProcess(store), cells)) == 3
+    assert kept in list(store.scan())
+
+
+def test_a_damaged_record_is_made_again(store):
+    cell = make_cell()
+    expected, _ = InProcess(store).run(cell)
+    path = store.path_of(expected)
+    path.write_bytes(path.read_bytes()[:-40])
+    record, ran = InProcess(store).run(cell)
+    assert ran
+    assert without_times(record) == without_times(expected)
+
+
+def test_a_complete_record_is_read_unless_it_is_to_be_made_again(store):
+    cell = make_cell()
+    first, _ = InProcess(store).run(cell)
+    assert InProcess(store).run(cell) == (first, False)
+    again, ran = InProcess(store).run(cell, force=True)
+    assert ran
+    assert without_times(again) == without_times(first)
+
+
+def test_a_cell_that_another_run_has_locked_is_put_off_and_its_result_taken(store, monkeypatch):
+    monkeypatch.setattr(engines, "BUSY_SECONDS", 0.05)
+    theirs, ours = make_cell("dataset.task=10"), make_cell("dataset.task=20")
+    engine = InProcess(store)
+    record = run_cell(theirs)
+    order = []
+    lock = engine._lock(theirs).acquire()
+    for ended in run_all(engine, [theirs, ours]):
+        if ended is not None:
+            order.append(ended.cell)
+            if ended.cell is ours:
+                store.write(record)
+                lock.lock.release()
+    assert order == [ours, theirs]
+    assert cell_state(theirs, store).record == record, "times included: it was not run again"
+
+
+def test_a_run_says_why_repetitions_were_not_trained_as_one_program(store, monkeypatch):
+    def broken(cls, methods, domains):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(KRDA, "_fit_together", classmethod(broken))
+    (ended,) = finish(InProcess(store), [make_cell(method="krda")])
+    assert ended.errors == []
+    (why,) = ended.apart
+    assert why.startswith("ZeroDivisionError: a bug")
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from cell_factory import odd_cell
+from experiments.running.engine import Engine, run_all
+from experiments.store.records import RecordStore
+
+if __name__ == "__main__":
+    directory = Path(sys.argv[1])
+    cells = [odd_cell(directory, name, ("ok",)) for name in sys.argv[2].split(",")]
+    cells += [odd_cell(directory, name, ("wait",)) for name in sys.argv[3].split(",") if name]
+    for ended in run_all(Engine(RecordStore(directory / "records")), cells):
+        assert ended is None or ended.record.complete
+"""
+
+
+def start(directory, names, waiting=""):
+    script = directory / "script.py"
+    script.write_text(SCRIPT)
+    path = os.pathsep.join([str(TESTS), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, script, directory, names, waiting],
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
+
+
+def test_a_killed_run_keeps_what_is_finished_and_its_locks_end_with_it(tmp_path, store):
+    process = start(tmp_path, "10", "20")
+    while not n_fits(tmp_path, "20"):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert [(r.task, r.complete) for r in store.scan()] == [("10", True)]
+    (tmp_path / "go").touch()
+    cells = [odd_cell(tmp_path, "10", ("ok",)), odd_cell(tmp_path, "20", ("wait",))]
+    assert [InProcess(store).run(cell)[1] for cell in cells] == [False, True]
+    assert n_fits(tmp_path, "10") == 3
+
+
+@pytest.mark.slow
+def test_two_runs_at_once_share_the_cells_and_lose_and_double_none(tmp_path, store):
+    names = [str(angle) for angle in range(1, 9)]
+    processes = [start(tmp_path, ",".join(names)) for _ in range(2)]
+    assert [process.wait(timeout=600) for process in processes] == [0, 0]
+    assert [n_fits(tmp_path, name) for name in names] == [3] * 8, "each repetition once"
+    found = {record.task: without_times(record) for record in store.scan()}
+    assert len(found) == 8
+    assert found["1"] == without_times(run_cell(odd_cell(tmp_path, "1", ("ok",))))
+
+
+def test_the_time_left_follows_from_the_seconds_of_earlier_records(tmp_path, store):
+    cells = [make_cell(f"dataset.task={task}") for task in (10, 20, 30)]
+    for cell, seconds in zip(cells[:2], (10.0, 30.0), strict=True):
+        record = run_cell(cell)
+        outcomes = tuple(replace(o, fit_seconds=seconds, predict_seconds=0.0)
+                         for o in record.outcomes)  # fmt: skip
+        store.write(replace(record, outcomes=outcomes))
+    estimates = Estimates([tmp_path])
+    assert [estimates.of(cell) for cell in cells] == [20.0, 60.0, None]
+    assert estimates.left(cells, 1) == 120.0, "of an unknown cell, the average"
+    assert estimates.left(cells, 4) == 60.0, "no cell halves"
+    assert Estimates([]).left(cells, 1) is None
+    slow = tuple(replace(o, fit_seconds=60.0) for o in outcomes)
+    estimates.observe(cells[1], replace(record, outcomes=slow))
+    assert estimates.left(cells[:1], 1) == 2 * 20.0

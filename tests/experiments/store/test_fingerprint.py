@@ -1,0 +1,227 @@
+import ast
+from importlib.metadata import PackageNotFoundError
+from types import SimpleNamespace
+
+import pytest
+from cell_factory import make_cell
+
+from experiments.cells import cell as cells
+from experiments.cells.cell import Cell
+from experiments.cells.configuration import config_names
+from experiments.store import fingerprint
+from experiments.store.fingerprint import code_fingerprint, library_versions
+
+CODE = '''
+"""Module."""
+
+def f(x: float) -> float:
+    """Docstring."""
+    return x + 1  # a comment
+'''
+
+
+def dump(source):
+    return fingerprint._dump(ast.parse(source))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# a comment", "# another"),
+        ('"""Docstring."""', '"""Other words."""'),
+        ('"""Module."""', ""),
+        ("x + 1", "(x  +\n      1)"),
+    ],
+)
+def test_comments_docstrings_and_layout_do_not_count(old, new):
+    assert dump(CODE.replace(old, new)) == dump(CODE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("+ 1", "+ 2"), ("x + 1", "x - 1"), ("return", "y = 3; return"), ("f(x", "g(x")],
+)
+def test_every_change_of_code_counts(old, new):
+    assert dump(CODE.replace(old, new)) != dump(CODE)
+
+
+def test_a_string_that_is_no_docstring_counts():
+    assert dump("x = 'a'") != dump("x = 'b'")
+    assert dump("def f():\n    'doc'\n    return 'a'") != dump(
+        "def f():\n    'doc'\n    return 'b'"
+    )
+
+
+def test_a_method_depends_on_what_it_imports_and_on_no_other_method():
+    krda = fingerprint._closure(("krda.estimator",))
+    assert {"krda.rnade", "krda.mixture", "krda.training", "krda.transport"} <= set(krda)
+    assert not any(name.startswith(("baselines", "experiments")) for name in krda)
+    assert {"baselines.networks", "baselines.dalib_compat"} <= set(
+        fingerprint._closure(("baselines.adversarial",))
+    )
+    assert "krda.rnade" not in fingerprint._closure(("baselines.subspace_alignment",))
+
+
+def test_a_change_in_a_module_changes_the_fingerprint_of_those_that_import_it(monkeypatch):
+    def prints():
+        fingerprint._parse.cache_clear()
+        return [code_fingerprint((m,)) for m in ("krda.estimator", "baselines.naive")]
+
+    before = prints()
+    original = fingerprint._dump
+
+    def dump_with_another_rnade(node):
+        changed = isinstance(node, ast.Module) and "class RNADE(" in ast.unparse(node)
+        return original(node) + "!" * changed
+
+    monkeypatch.setattr(fingerprint, "_dump", dump_with_another_rnade)
+    after = prints()
+    fingerprint._parse.cache_clear()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
+# Cells of every method on one data set, and of one method on another.
+CELLS = {
+    **{("moons", method): make_cell(method=method) for method in config_names("method")},
+    ("amazon", "sa"): make_cell(dataset="amazon", method="sa"),
+}
+DEEP = {a + b for a in ("dann", "cdan", "dan", "jan", "shot") for b in ("", "_matched")}
+SHOT = {"shot", "shot_matched"}
+KRDA = {name for name in config_names("method") if name.startswith("krda")}
+
+
+def concerned_by(monkeypatch, module):
+    """The data sets and methods whose cells have another fingerprint once a module is changed."""
+    cells._code.cache_clear()
+    before = {key: Cell(cell.config).code for key, cell in CELLS.items()}
+    parse = fingerprint._parse
+
+    def parse_changed(name):
+        parsed = parse(name)
+        changed = "!" * (name == module)
+        return SimpleNamespace(digest=parsed.digest + changed, internal=parsed.internal)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint, "_parse", parse_changed)
+        cells._code.cache_clear()
+        after = {key: Cell(cell.config).code for key, cell in CELLS.items()}
+    cells._code.cache_clear()
+    return {key for key in CELLS if after[key] != before[key]}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "experiments.cells.methods",
+        "experiments.cells.protocol",
+        "experiments.seeds",
+        "experiments.threads",
+        "experiments.datasets.base",
+        "krda.adaptation",
+    ],
+)
+def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch, module):
+    assert concerned_by(monkeypatch, module) == set(CELLS)
+
+
+@pytest.mark.parametrize(
+    ("module", "methods"),
+    [
+        ("baselines.kernel_mean_matching", {"kmm"}),
+        ("baselines.kernels", {"kmm", "tca"}),
+        ("baselines.source_hypothesis", SHOT),
+        ("baselines.dalib_compat", DEEP - SHOT),
+        ("baselines.networks", DEEP),
+        ("krda.training", KRDA),
+        ("krda.rnade", KRDA),
+    ],
+)
+def test_a_change_in_a_methods_module_concerns_its_cells_and_no_others(
+    monkeypatch, module, methods
+):
+    assert concerned_by(monkeypatch, module) == {("moons", method) for method in methods}
+
+
+@pytest.mark.parametrize("dataset", ["moons", "amazon"])
+def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, dataset):
+    concerned = concerned_by(monkeypatch, f"experiments.datasets.{dataset}")
+    assert concerned == {key for key in CELLS if key[0] == dataset}
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["cells.cell", "cells.catalogue", "store.records", "running.engine", "reading.render", "run"],
+)
+def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module):
+    assert fingerprint._path(f"experiments.{module}") is not None
+    assert concerned_by(monkeypatch, f"experiments.{module}") == set()
+
+
+@pytest.mark.parametrize(
+    ("library", "methods"),
+    [
+        ("piqp", {"kmm"}),
+        ("pot", {"ot", "ot_linear", "ot_sinkhorn", "ot_lpl1"}),
+        ("dalib", DEEP - SHOT),
+        ("torch", DEEP | KRDA),
+        ("numba", KRDA),
+        ("scikit-learn", set(config_names("method"))),
+    ],
+)
+def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, methods):
+    moons = {key: cell for key, cell in CELLS.items() if key[0] == "moons"}
+    assert {key[1] for key, cell in moons.items() if library in cell.libraries} == methods
+
+
+def test_library_versions_are_those_of_the_libraries_imported():
+    assert set(library_versions(("krda.estimator",))) == {
+        "numba",
+        "numpy",
+        "scikit-learn",
+        "scipy",
+        "torch",
+    }
+    assert "pot" in library_versions(("baselines.optimal_transport",))
+    assert all("+" not in version for version in library_versions(("krda.estimator",)).values())
+
+
+def test_an_optional_library_that_is_not_installed_is_said_to_be_absent(monkeypatch):
+    monkeypatch.setitem(fingerprint._NUMERICAL, "numba", "no-such-distribution")
+    assert library_versions(("krda.estimator",))["no-such-distribution"] == "absent"
+
+
+def test_a_module_from_elsewhere_is_refused():
+    with pytest.raises(ValueError, match="not a module of this repository"):
+        code_fingerprint(("numpy.linalg",))
+
+
+@pytest.mark.parametrize(
+    ("value", "disabled"),
+    [("1", True), (" 2 ", True), ("-1", True), ("0", False), ("", False), ("yes", False)],
+)
+def test_compiled_loops_that_are_switched_off_count_as_another_library(
+    monkeypatch, value, disabled
+):
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    compiled = library_versions(("krda.estimator",))
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", value)
+    found = library_versions(("krda.estimator",))
+    assert found == (compiled | {"numba": "disabled"} if disabled else compiled)
+    # Methods without compiled loops are not concerned.
+    assert "numba" not in library_versions(("baselines.subspace_alignment",))
+
+
+def test_numba_that_is_not_installed_is_absent_whether_or_not_it_is_switched_off(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+    def version(distribution):
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(fingerprint.importlib.metadata, "version", version)
+    assert library_versions(("krda.estimator",))["numba"] == "absent"
+
+
+def test_a_package_that_a_config_names_is_a_library_of_the_cell():
+    cell = make_cell("+method.estimator._target_=hydra.x.Estimator")
+    assert set(cell.libraries) == {*make_cell().libraries, "hydra-core"}

@@ -1,0 +1,63 @@
+"""Where numbers come from is told as it is, in a checkout, within another one, and outside."""
+
+import os
+import subprocess
+
+import pytest
+
+from experiments.store import provenance
+
+
+def git(directory, *arguments):
+    name = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", str(directory), *name, *arguments], check=True)
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A repository of another project with one commit, of which this one is taken to be the root.
+
+    Git looks for no repository above it.
+    """
+    for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    root = tmp_path / "root"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    (root / "code.py").write_text("x = 1\n")
+    git(root, "add", "code.py")
+    git(root, "commit", "--quiet", "--message", "first")
+    monkeypatch.setattr(provenance, "_ROOT", root)
+    return root
+
+
+def test_a_checkout_has_its_revision_and_says_whether_it_is_as_committed(checkout):
+    found = provenance._revision()
+    assert len(found["git_revision"]) == 40
+    assert found["git_clean"] is True
+    (checkout / "code.py").write_text("x = 2\n")
+    assert provenance._revision() == found | {"git_clean": False}
+
+
+def test_the_revision_of_a_repository_around_is_not_taken_for_that_of_the_code(
+    checkout, monkeypatch
+):
+    inside = checkout / "vendored"
+    inside.mkdir()
+    monkeypatch.setattr(provenance, "_ROOT", inside)
+    assert provenance._revision() == {"git_revision": None, "git_clean": None}
+
+
+def test_outside_of_any_repository_there_is_no_revision(checkout, tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "_ROOT", tmp_path)
+    assert provenance._revision() == {"git_revision": None, "git_clean": None}
+
+
+def test_asking_for_the_revision_writes_nothing_into_the_repository(checkout):
+    # Git would refresh the times that its index holds.
+    os.utime(checkout / "code.py", (1, 1))
+    index = checkout / ".git" / "index"
+    before = index.read_bytes()
+    assert provenance._revision()["git_clean"] is True
+    assert index.read_bytes() == before

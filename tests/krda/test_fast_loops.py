@@ -1,0 +1,173 @@
+"""The compiled loops beside scipy's functions and beside torch's operations."""
+
+import hashlib
+import math
+import os
+import subprocess
+import sys
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rnade_models import make_rnade
+from scipy import special
+
+from krda import _switch, mixture
+from krda.rnade import RNADEDensity
+from krda.training import fit_all
+from krda.transport import knothe_rosenblatt
+
+functions = pytest.importorskip("krda._fast.functions")
+kernels = pytest.importorskip("krda._fast.kernels")
+numba = pytest.importorskip("numba")
+
+
+@numba.njit
+def each(function, x):
+    result = np.empty_like(x)
+    for i in range(len(x)):
+        result[i] = function(x[i])
+    return result
+
+
+@numba.njit
+def lower_quantile(p):
+    return functions.lower_quantile(functions.tail_scale(p))
+
+
+def test_the_loops_are_compiled_anew_after_a_change_of_their_functions():
+    source = Path(functions.__file__).read_bytes()
+    assert hashlib.sha256(source).hexdigest() == kernels.FUNCTIONS_SHA256, (
+        "functions.py has changed: write its new sha256 into kernels.py"
+    )
+
+
+FUNCTIONS = {
+    "exp": (functions.exp, np.exp, np.linspace(-700, 20, 20_001), 4e-16),
+    "log": (functions.log, np.log, np.logspace(-307, 307, 20_001), 5e-16),
+    "erfc": (functions.erfc_factor, special.erfcx, np.linspace(0, 30, 20_001), 5e-15),
+    "quantile": (lower_quantile, special.ndtri, np.logspace(-300, math.log10(0.5), 20_001), 1e-9),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_polynomials_have_the_relative_accuracy_that_they_are_said_to_have(name):
+    function, expected, x, accuracy = FUNCTIONS[name]
+    np.testing.assert_allclose(each(function, x), expected(x), rtol=accuracy, atol=accuracy)
+
+
+def test_exp_of_far_less_than_nothing_is_next_to_nothing_and_nan_stays_nan():
+    result = each(functions.exp, np.array([-1e5, -np.inf, np.nan]))
+    assert (result[:2] > 0).all()
+    assert (result[:2] < 1e-303).all()
+    assert np.isnan(result[2])
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [mixture.quantile, RNADEDensity.rosenblatt, RNADEDensity.inverse_rosenblatt, fit_all],
+    ids=lambda plain: plain.__qualname__,
+)
+def test_a_fast_function_has_the_signature_of_the_plain_one(plain):
+    fast = _switch.FAST[f"{plain.__module__}.{plain.__qualname__}"]
+    expected, found = (list(signature(f).parameters.values()) for f in (plain, fast))
+    assert [(p.name, p.kind, p.default) for p in found[1:]] == [
+        (p.name, p.kind, p.default) for p in expected[1:]
+    ]
+    assert len(found) == len(expected)
+
+
+def random_heads(n, n_components, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(scale=[[[3.0]], [[2.0]], [[1.5]]], size=(3, n_components, n))
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.01])
+@pytest.mark.parametrize("n", [1, 64, 201])
+def test_activations_and_cdf_equal_torchs(n, floor):
+    raw = random_heads(n, 4, n)
+    logits, means, log_variances = (torch.from_numpy(a.copy()) for a in raw)
+    kernels.activate(raw, floor**2, 60.0)
+    weights, stds = torch.softmax(logits, 0), torch.sqrt(torch.exp(log_variances) + floor**2)
+    np.testing.assert_allclose(raw[0], weights, rtol=1e-14)
+    np.testing.assert_array_equal(raw[1], means)
+    np.testing.assert_allclose(raw[2], stds, rtol=1e-14)
+    x, u = np.linspace(-6, 6, n), np.empty(n)
+    kernels.cdf(x, *raw, u)
+    expected = mixture.cdf(torch.from_numpy(x), weights.mT, means.mT, stds.mT)
+    np.testing.assert_allclose(u, expected, rtol=1e-13, atol=1e-16)
+
+
+def test_log_variances_are_bounded_and_nan_is_kept():
+    raw = np.zeros((3, 1, 4))
+    raw[2, 0] = [1e4, -1e4, np.nan, np.inf]
+    kernels.activate(raw, 0.0, 60.0)
+    np.testing.assert_allclose(raw[2, 0], np.exp([30.0, -30.0, np.nan, 30.0]), rtol=1e-13)
+    raw = np.zeros((3, 2, 1))
+    raw[0, 1] = np.nan
+    kernels.activate(raw, 0.0, 60.0)
+    assert np.isnan(raw[0]).all()
+
+
+def test_a_row_that_no_step_settles_is_left_to_the_plain_code(monkeypatch):
+    one = torch.ones(3, 1, dtype=torch.float64)
+    u = torch.tensor([0.2, 0.5, 0.7], dtype=torch.float64)
+    with _switch.plain_only():
+        expected = mixture.quantile(u, one, one, one)
+    monkeypatch.setattr(kernels, "quantile", lambda *_: (2, -1))
+    assert torch.equal(mixture.quantile(u, one, one, one), expected)
+
+
+def test_cdf_far_outside_is_0_or_1_and_nan_stays_nan():
+    one = np.ones((1, 5))
+    u = np.empty(5)
+    kernels.cdf(np.array([-1e300, -1e170, 1e170, 1e300, np.nan]), one, one, one, u)
+    np.testing.assert_array_equal(u[2:], [1, 1, np.nan])
+    assert (u[:2] < 1e-290).all()
+
+
+def test_the_transport_is_the_same_to_rounding_fast_or_plain():
+    model = make_rnade(5)
+    source, target = (model.density(i, given=lambda i, z: torch.floor(z)) for i in (0, 1))
+    x = source.sample(3000, torch.Generator().manual_seed(0))
+    fast = knothe_rosenblatt(source, target, x)
+    with _switch.plain_only():
+        plain = knothe_rosenblatt(source, target, x)
+        # What rounding the quantiles to their last bits does to a row bounds what can agree.
+        slack = 4e-16 / target_density(target, plain)
+    assert bool(((fast - plain).abs() <= 1e-12 + slack).all())
+    assert not torch.equal(fast, plain)  # or the loops were not used
+
+
+def target_density(target, x):
+    """The conditional density of each coordinate of rows."""
+    a, found = target.c.expand(len(x), -1), torch.empty_like(x)
+    for i in range(target.n_features):
+        found[:, i] = mixture.log_prob(x[:, i], *target.conditional(i, a)).exp()
+        a = target.next_state(i, a, x[:, i])
+    return found
+
+
+@pytest.mark.parametrize("without", ["not installed", "not to compile"])
+def test_krda_works_where_numba_is_not_installed_or_not_to_compile(without):
+    code = """
+import sys
+from inspect import signature
+from pathlib import Path
+if sys.argv[1] == "not installed":
+    sys.modules["numba"] = None
+import numpy as np
+from krda import KRDA, _switch
+assert "krda.mixture.quantile" not in _switch.FAST
+assert "krda.training.fit_all" in _switch.FAST
+rng = np.random.default_rng(0)
+Xs = rng.normal(size=(60, 2))
+model = KRDA(max_steps=20, random_state=0).fit(Xs, Xs[:, 0] > 0, 2 * rng.normal(size=(50, 2)))
+assert np.isfinite(model.transform(Xs)).all()
+"""
+    environment = os.environ | ({} if without == "not installed" else {"NUMBA_DISABLE_JIT": "1"})
+    command = [sys.executable, "-c", code, without]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,120 @@
+"""KnotheRosenblatt: the map alone, without labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from krda import KRDA, KnotheRosenblatt
+
+QUICK = {"max_steps": 60, "hidden_size": 10, "n_components": 3, "random_state": 0}
+
+
+def tables(n=200, d=3, seed=0):
+    """Gaussian source, target with another location, scale and correlation."""
+    rng = np.random.default_rng(seed)
+    Xs = rng.normal(size=(n, d))
+    Xt = rng.normal(size=(n + 10, d)) * np.arange(1, d + 1) + 10
+    Xt[:, -1] += Xt[:, 0]
+    return Xs, Xt
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return KnotheRosenblatt(**QUICK).fit(*tables())
+
+
+def test_it_is_the_map_of_krda():
+    Xs, Xt = tables()
+    model = KRDA(**QUICK).fit(Xs, (Xs[:, 0] > 0).astype(int), Xt)
+    alone = KnotheRosenblatt(**QUICK).fit(Xs, Xt)
+    np.testing.assert_array_equal(alone.transform(Xs=Xs), model.transform(Xs))
+    np.testing.assert_array_equal(model.map_.transform(Xs), model.transform(Xs))
+    np.testing.assert_array_equal(alone.log_prob(Xt), model.log_prob(Xt))
+    np.testing.assert_array_equal(alone.sample(5, random_state=1), model.sample(5, random_state=1))
+    assert alone.held_out_nll_ == model.held_out_nll_
+
+
+def test_the_inverse_undoes_the_map(fitted):
+    Xs, Xt = tables()
+    back = fitted.inverse_transform(fitted.transform(Xs))
+    inner = (np.abs(Xs) < 2.5).all(axis=1)
+    np.testing.assert_allclose(back[inner], Xs[inner], atol=1e-6)
+    S = fitted.inverse_transform(Xt)
+    np.testing.assert_allclose(S.mean(0), 0.0, atol=0.35)
+
+
+def test_the_map_sends_held_out_source_rows_to_the_targets_distribution():
+    # T#mu = nu, on rows that the fit has not seen. 3 columns and 10 projections at 0.001 / 13 each.
+    fit = KnotheRosenblatt(random_state=0).fit(*tables(n=2000))
+    fresh, goal = tables(n=500, seed=1)
+    T = fit.transform(fresh)
+    directions = np.vstack([np.eye(3), np.random.default_rng(0).normal(size=(10, 3))])
+    unit = goal.std(axis=0)
+    for v in directions:
+        assert stats.ks_2samp(T / unit @ v, goal / unit @ v).pvalue > 0.001 / len(directions)
+    assert stats.ks_2samp(fresh[:, 0], goal[:, 0]).pvalue < 1e-6  # the test has power
+
+
+def test_data_frames_are_matched_by_name(fitted):
+    Xs, Xt = tables()
+    names = ["a", "b", "c"]
+    framed = KnotheRosenblatt(**QUICK).fit(
+        pd.DataFrame(Xs, columns=names), pd.DataFrame(Xt, columns=names)[names[::-1]]
+    )
+    np.testing.assert_array_equal(framed.feature_names_in_, names)
+    T = framed.transform(pd.DataFrame(Xs, columns=names)[names[::-1]])
+    np.testing.assert_array_equal(T, fitted.transform(Xs))
+
+
+def test_fit_transform_is_fit_then_transform(fitted):
+    Xs, Xt = tables()
+    np.testing.assert_array_equal(
+        KnotheRosenblatt(**QUICK).fit_transform(Xs, Xt), fitted.transform(Xs)
+    )
+
+
+def test_columns_constant_in_a_domain_take_the_mean_of_the_other():
+    Xs, Xt = tables()
+    Xs[:, 1] = 7.0
+    with pytest.warns(UserWarning, match=r"Columns \[1\] are constant"):
+        fit = KnotheRosenblatt(**QUICK).fit(Xs, Xt)
+    np.testing.assert_allclose(fit.transform(Xs)[:, 1], Xt[:, 1].mean())
+    np.testing.assert_allclose(fit.inverse_transform(Xt)[:, 1], 7.0)
+
+
+def test_counts_come_back_as_the_other_domains_values():
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.poisson(1.0, (300, 1)) * 1.0, rng.poisson(3.0, (300, 1)) * 10.0
+    fit = KnotheRosenblatt(**QUICK).fit(Xs, Xt)
+    assert set(fit.transform(Xs)[:, 0]) <= set(Xt[:, 0])
+    assert set(fit.inverse_transform(Xt)[:, 0]) <= set(Xs[:, 0])
+
+
+def test_a_pipeline_is_refused_with_what_to_do(fitted):
+    Xs, _ = tables()
+    ys = (Xs[:, 0] > 0).astype(int)
+    with pytest.raises(TypeError, match=r"use krda\.KRDA"):
+        make_pipeline(KnotheRosenblatt(**QUICK), SVC()).fit(Xs, ys)
+    with pytest.raises(TypeError, match=r"use krda\.KRDA"):
+        make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xs)
+
+
+@pytest.mark.parametrize("method", ["transform", "inverse_transform", "log_prob"])
+def test_an_unfitted_map_says_so(method):
+    with pytest.raises(NotFittedError):
+        getattr(KnotheRosenblatt(), method)(np.zeros((2, 2)))
+
+
+def test_bad_tables_are_refused_and_a_failed_fit_leaves_nothing():
+    Xs, Xt = tables()
+    fit = clone(KnotheRosenblatt(**QUICK)).fit(Xs, Xt)
+    with pytest.raises(ValueError, match="Xt has 2 columns, but Xs has 3"):
+        fit.fit(Xs, Xt[:, :2])
+    assert not hasattr(fit, "densities_")
+    with pytest.raises(ValueError, match="domain must be"):
+        KnotheRosenblatt(**QUICK).fit(Xs, Xt).sample(3, "both")

@@ -1,0 +1,44 @@
+"""One run of made-up records, rendered once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from experiments.cells.plan import TablePlan, load_table
+from experiments.reading.render import render
+from experiments.reading.results import Results, read_results
+from experiments.store.frame import to_frame
+from experiments.store.records import RecordStore
+from tests.made_up import write_records
+
+TASKS = {"moons": ("10", "40"), "hepmass_sim": ("500-750", "750-500")}
+METHODS = ("source_only", "target_only", "krda", "ot", "jan")
+ERROR = 'ValueError: <script>alert("lost & found")</script>'
+
+
+class Rendered(NamedTuple):
+    """Where the files are, of which plans, and what was said."""
+
+    directory: Path
+    plans: list[TablePlan]
+    results: Results
+    lines: list[str]
+
+
+@pytest.fixture(scope="session")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
+    """Two small tables; JAN has lost a repetition on the moons at 40 degrees."""
+    directory = tmp_path_factory.mktemp("results")
+    plans = [
+        replace(load_table(name), tasks=tasks, paper=METHODS, ours=("quantiles",), aside=())
+        for name, tasks in TASKS.items()
+    ]
+    store = RecordStore(directory / "records")
+    write_records(store, plans, ("moons", "40", "jan"), ERROR)
+    lines: list[str] = []
+    assert render(plans, directory, compute=False, say=lines.append)
+    return Rendered(directory, plans, read_results(plans, to_frame(store.root.parent)), lines)

@@ -1,0 +1,237 @@
+"""Figures show what the frames and stored numbers say, and mark what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.analysis.cells import summarise
+from experiments.analysis.table import Table, make_table
+from experiments.cells.curves import load_curve
+from experiments.cells.plan import method_label
+from experiments.reading.figures import Figure, fits, render_figures
+from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
+from experiments.reading.figures.comparisons import (
+    costs,
+    draw_differences,
+    draw_ranks,
+    draw_runtime,
+)
+from experiments.reading.figures.densities import draw_marginals, draw_quantiles, draw_training
+from experiments.reading.figures.fits import MARGINALS, QUANTILES, Numbers, load, save
+from experiments.reading.figures.style import METHOD_STYLES, footnote, new_figure, save_figure
+from experiments.reading.figures.transport import draw_moons, draw_panels, spread
+from tests.made_up import plan_of, random_values, runs_of
+
+PLAN = replace(
+    plan_of(ours=("standardize",)), tasks=("10", "40", "90"), aside=(),
+    paper=("source_only", "target_only", "sa", "krda"),
+)  # fmt: skip
+
+
+def table_of(**changes) -> Table:
+    values = random_values(PLAN, 1) | changes.pop("values", {})
+    for key in changes.pop("without", ()):
+        del values[key]
+    return make_table(PLAN, runs_of(values))
+
+
+def texts(figure) -> str:
+    found = [text.get_text() for text in figure.texts]
+    return " ".join(found + [text.get_text() for axis in figure.axes for text in axis.texts])
+
+
+def test_accuracies_are_where_the_cells_put_them() -> None:
+    table = table_of()
+    figure = draw_accuracy(table)
+    for axis in figure.axes:
+        (method,) = [m for m, label in table.labels.items() if label == axis.get_title()]
+        own = table.cells[table.cells.method == method]
+        lines = [line.get_ydata() for line in axis.lines]
+        assert any(np.allclose(line, own["mean"]) for line in lines if len(line) == 3)
+        assert any(np.allclose(line, own.published_mean) for line in lines if len(line) == 3)
+
+
+def test_missing_and_unfinished_cells_are_marked_in_every_figure() -> None:
+    values = {("40", "krda"): [0.9, 0.9, 0.9, 0.9, "failed: made up"]}
+    table = table_of(values=values, without=[("10", "sa")])
+    for draw in (draw_accuracy, draw_differences):
+        assert "missing" in texts(draw(table))
+        assert "4/5" in texts(draw(table))
+        assert "No record: SA (10°)" in texts(draw(table))
+    assert "Not shown, for want of a value on some task: SA." in texts(draw_runtime(table))
+
+
+def test_differences_are_ours_minus_published_and_suspect_values_marked() -> None:
+    table = table_of()
+    figure = draw_differences(table)
+    image = figure.axes[0].images[0].get_array()
+    krda = table.cells[table.cells.method == "krda"].difference
+    assert np.allclose(np.asarray(image)[:, 3], krda)
+    assert "†" in texts(figure)  # SA's column
+
+
+def test_costs_are_medians_of_seconds_and_means_over_the_tasks() -> None:
+    table = table_of()
+    found = costs(table)
+    assert set(found.index) == set(PLAN.methods)
+    assert found.seconds.eq(0.1).all()
+    krda = table.cells["mean"][table.cells.method == "krda"].mean()
+    assert found.accuracy["krda"] == pytest.approx(krda)
+    assert all(label in texts(draw_runtime(table)) for label in table.labels.values())
+
+
+def test_nothing_is_drawn_of_nothing() -> None:
+    empty = make_table(PLAN, runs_of({}))
+    for draw in (draw_accuracy, draw_differences, draw_runtime, draw_ranks):
+        assert draw(empty) is None
+    assert draw_ranks(table_of()) is not None
+
+
+def test_a_learning_curve_has_a_gap_where_a_record_is_missing() -> None:
+    plan = load_curve("moons_rows")
+    values = {
+        (str(rows), method): [0.7, 0.8, 0.9, 0.8, 0.7]
+        for rows in plan.values
+        for method in plan.methods
+    }
+    del values["600", "sa"]
+    keys = [(str(rows), method) for rows in plan.values for method in plan.methods]
+    cells = summarise(runs_of(values), keys, 5)
+    figure = draw_learning_curve(plan, cells.assign(label=cells.method.map(method_label)))
+    (line,) = [line for line in figure.axes[0].lines if line.get_label() == "SA"]
+    assert np.isnan(line.get_ydata()).tolist() == [False, False, True, False, False]
+    assert "No record: SA (600 rows)" in texts(figure)
+
+
+def test_methods_of_a_panel_differ_in_colour_dashes_and_marker() -> None:
+    plan = load_curve("moons_rows")
+    for own in plan.panels.values():
+        styles = [METHOD_STYLES[method] for method in (*own, *plan.everywhere)]
+        for looks in zip(*styles, strict=True):
+            assert len(set(map(str, looks))) == len(styles)
+
+
+def rows() -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    parts = [
+        pd.DataFrame(generator.normal(size=(30, 2)), columns=["x", "y"]).assign(kind=kind)
+        for kind in ("source", "transported", "target")
+    ]
+    found = pd.concat(parts, ignore_index=True)
+    return found.assign(label=found.index % 2)[["kind", "label", "x", "y"]]
+
+
+def test_panels_of_rows_show_mappings_and_say_what_is_missing() -> None:
+    figure = draw_moons(rows(), "title", n_mappings=5)
+    assert len(figure.axes[1].texts) == 5
+    sizes = {"source": 5, "target": 9, "transported": 4}
+    panels = draw_panels({"a": rows(), "b": None}, 2.0, "t", sizes, lambda axis, found: None)
+    assert "missing" in texts(panels)
+    assert draw_panels({"a": None}, 2.0, "t", sizes, lambda axis, found: None) is None
+
+
+def test_spread_points_are_far_apart() -> None:
+    points = np.array([[0.0, 0], [0.1, 0], [5, 0], [-5, 0], [0, 5]])
+    assert sorted(spread(points, 4)) == [1, 2, 3, 4] or sorted(spread(points, 4)) == [0, 2, 3, 4]
+
+
+def marginals_of(tasks, n_columns=2) -> pd.DataFrame:
+    lines = [
+        (task, "abc", column, kind, np.nan if kind == "target" else 0.1, *np.linspace(0, 1, 41))
+        for task in tasks
+        for column in range(n_columns)
+        for kind in ("source", "transported", "target")
+    ]
+    return pd.DataFrame(lines, columns=list(MARGINALS))
+
+
+def test_marginals_are_panels_or_heat_maps_with_missing_tasks_marked() -> None:
+    narrow = draw_marginals(PLAN, marginals_of(["10", "40"]))
+    assert "missing" in texts(narrow)
+    assert draw_quantiles(PLAN, marginals_of(["10"])) is None
+    wide = marginals_of(["10", "40"], 9)
+    grid = np.asarray(draw_marginals(PLAN, wide).axes[0].images[0].get_array())
+    assert np.allclose(grid[:2], 0.1)
+    assert "missing" in texts(draw_quantiles(PLAN, wide))
+
+
+def test_stored_numbers_come_back_and_damaged_files_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    save(rows(), path, "abc", 7)
+    found, identity = load(path, fits.ROWS)
+    assert identity == "abc"
+    assert np.allclose(found.x, rows().x, rtol=1e-6)
+    save(marginals_of(["10"]), path)
+    assert np.allclose(load(path, MARGINALS)[0][QUANTILES], marginals_of(["10"])[QUANTILES], 1e-4)
+    for damage in ("", "# abc\n", "kind,label\n1,2\n", "# x\nkind,label,x,y\nsource,0,1\n"):
+        path.write_text(damage)
+        with pytest.raises(ValueError, match="delete it"):
+            load(path, fits.ROWS)
+
+
+def test_numbers_are_computed_once_and_again_for_other_code(tmp_path: Path, monkeypatch) -> None:
+    made, identity = [], ["one"]
+    monkeypatch.setattr(fits, "stored_identity", lambda cell: identity[0])
+    monkeypatch.setattr(fits, "transport_rows", lambda cell: made.append(cell.label) or rows())
+    numbers = Numbers(tmp_path, compute=True)
+    assert Numbers(tmp_path, compute=False).rows("a", "dataset=moons") is None
+    for expected in (1, 1):
+        numbers.rows("a", "dataset=moons", "method=krda")
+        assert len(made) == expected
+    identity[0] = "two"
+    numbers.rows("a", "dataset=moons", "method=krda")
+    assert len(made) == 2
+
+
+def test_a_task_that_fails_costs_no_other_ones_marginals(tmp_path: Path, monkeypatch) -> None:
+    said: list[str] = []
+
+    def made(cell):
+        if cell.task == "40":
+            raise FloatingPointError("made up")
+        return marginals_of([cell.task])
+
+    monkeypatch.setattr(fits, "stored_identity", lambda cell: "abc")
+    monkeypatch.setattr(fits, "marginals", made)
+    found = Numbers(tmp_path, compute=True, say=said.append).marginals(PLAN)
+    assert list(found.task.unique()) == ["10", "90"]
+    assert "made up" in said[0]
+
+
+def test_what_is_stored_of_krda_is_that_of_repetition_0(tmp_path: Path) -> None:
+    numbers = Numbers(tmp_path, True, ("protocol=smoke",))
+    curves = numbers.curves("training_moons", "dataset=moons", "dataset.task=40", "method=krda")
+    best = curves[["source_held_out", "target_held_out"]].sum(axis=1).idxmin()
+    assert curves.kept[best] == 1
+    assert draw_training(PLAN, Numbers(tmp_path, False)) is not None
+    cell = numbers.cell("dataset=moons", "method=ot")
+    with pytest.raises(ValueError, match="not KRDA"):
+        fits.training_curves(cell)
+
+
+def test_a_figure_that_fails_costs_no_other_one(rendered, tmp_path: Path, monkeypatch) -> None:
+    def broken(table):
+        yield Figure("broken", "", "", lambda numbers: 1 / 0)
+        yield Figure(f"accuracy_{table.name}", "", "", lambda numbers: draw_accuracy(table))
+
+    monkeypatch.setattr("experiments.reading.figures.figures_of", broken)
+    made = render_figures(rendered.results, tmp_path, compute=False, say=lambda line: None)
+    assert made.failures == ["broken: ZeroDivisionError: division by zero"] * 2
+    assert (tmp_path / "accuracy_moons.png").is_file()
+
+
+def test_a_footnote_adds_a_strip_below_and_fonts_are_embedded(tmp_path: Path) -> None:
+    sizes = []
+    for lines in ([], ["note"]):
+        with new_figure(2, 2) as figure:
+            figure.subplots().plot([1, 2])
+            footnote(figure, lines)
+            png, pdf = save_figure(figure, tmp_path / f"a.{len(lines)}")
+        sizes.append(png.stat().st_size)
+        assert b"/Type3" not in pdf.read_bytes()
+    assert sizes[1] > sizes[0]

@@ -1,0 +1,103 @@
+"""The README's table, and the sentence on the outcome, against the tables."""
+
+import csv
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments.cells.configuration import config_names
+from experiments.cells.plan import load_table
+from experiments.published import METHODS
+from experiments.reading.glossary import glossary, method_meaning, methods_glossary, task_naming
+from experiments.reading.readme import ROWS, summary, time_table
+from tests.made_up import runs_of
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = (
+    "dataset,task,method,in_paper,mean,ci95,n_done,n_repetitions,accuracies,published_mean,"
+    "difference\n"
+)
+
+
+def rows_of(text):
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    return lines[0], {line[0]: line[1:] for line in lines[2:]}
+
+
+def test_a_mean_and_its_interval_stand_only_where_every_cell_is_complete(tmp_path):
+    (tmp_path / "moons.csv").write_text(
+        HEAD
+        + "moons,10,krda,true,91.0,1,2,2,90;92,80,11\nmoons,90,krda,true,80.0,1,2,2,79;81,70,10\n"
+        + "moons,10,ot,true,90.0,1,2,2,90;90,80,10\nmoons,90,ot,true,80.0,1,1,2,80,81,-1\n"
+        + "moons,10,standardize,false,70.0,1,2,2,70;70,,\n"
+        + "moons,90,standardize,false,71,1,2,2,71;71,,\n"
+    )
+    head, rows = rows_of(summary(tmp_path))
+    assert len(rows) == len(ROWS)
+    assert [title.count("ours") for title in head] == [0, 1, 0, 1, 0]
+    # Two repetitions: Student's factor is 12.706 and s over the root of 2 is half the distance.
+    assert rows["KRDA"] == ["85.5 ± 12.7", "75.0", "91.0 ± 12.7", "80.0"]
+    assert rows["OT"] == ["–", "80.5", "90.0 ± 0.0", "80.0"]
+    assert rows["Each domain standardised"] == ["70.5 ± 0.0", "–", "70.0 ± 0.0", "–"]
+    assert rows["DANN"] == ["–"] * 4, "a row without records"
+
+
+def test_beside_simulated_data_stands_how_far_the_cells_are(tmp_path):
+    (tmp_path / "hepmass_sim.csv").write_text(
+        HEAD
+        + "hepmass_sim,500-750,krda,true,70,1,2,2,70;70,80,-10\n"
+        + "hepmass_sim,750-500,krda,true,90,1,2,2,90;90,80,10\n"
+    )
+    head, rows = rows_of(summary(tmp_path))
+    assert "real data" in head[2]
+    assert rows["KRDA"] == ["80.0 ± 0.0", "80.0 (10.0)"]
+
+
+def test_every_abbreviation_and_every_table_with_names_of_tasks_is_explained():
+    for method in METHODS.values():
+        assert method_meaning(method), method
+    assert method_meaning("standardize") == ""
+    assert methods_glossary(["standardize"]) == ""
+    for name in config_names("table"):
+        assert task_naming(load_table(name).dataset), name
+    assert "transfer component analysis" in glossary("moons", ["tca"])
+
+
+def test_seconds_are_those_of_the_repetitions_with_both_times_the_longest_method_first():
+    runs = pd.concat(
+        [
+            runs_of({("10", "krda"): [0.5, 0.5], ("20", "krda"): [0.5, "failed: x"]}),
+            runs_of({("B-D", "ot"): [0.5]}, "amazon"),
+        ]
+    )
+    runs.loc[runs.status == "failed", "predict_seconds"] = np.nan
+    runs.loc[runs.method == "ot", "fit_seconds"] = 20.0
+    head, rows = rows_of(time_table(runs))
+    assert head == ["Seconds on one core", "amazon", "moons", "all"]
+    assert list(rows) == ["OT", "KRDA", "**all**"]
+    assert rows["KRDA"] == ["–", "0.6", "0.6"]
+    assert rows["**all**"] == ["20", "0.6", "21"]
+
+
+def test_the_outcome_in_the_readme_is_that_of_the_committed_tables():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (outcome,) = re.findall(r"\*\*The outcome:\*\* .*?\n\n", text, flags=re.DOTALL)
+    assert outcome.count(". ") == 0, "one sentence"
+    means, verdicts = defaultdict(dict), defaultdict(list)
+    for name in ("moons", "hepmass_sim", "amazon"):
+        path = ROOT / "results" / "tables" / f"{name}.csv"
+        lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        for method in dict.fromkeys(line["method"] for line in lines):
+            own = [line for line in lines if line["method"] == method]
+            if all(line["mean"] for line in own):
+                means[name][method] = np.mean([float(line["mean"]) for line in own])
+            verdicts[name, method] = [line["verdict"] for line in own]
+    assert set(verdicts["moons", "krda"]) == {"reproduced"}
+    in_paper = {"dann", "sa", "kmm", "ot", "shot", "cdan", "dan", "jan", "tca", "source_only"}
+    assert all(means["moons"][method] < means["moons"]["krda"] for method in in_paper)
+    assert means["moons"]["ot_sinkhorn"] > means["moons"]["krda"]
+    for name in ("hepmass_sim", "amazon"):
+        assert means[name]["quantiles"] > means[name]["krda"]

@@ -1,0 +1,209 @@
+"""Tables in all formats show the same cells, escape every text, and never look better than done."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments.analysis.cells import cells_csv
+from experiments.analysis.table import Table, make_table
+from experiments.reading.markdown import between, escape
+from experiments.reading.tables import (
+    latex_escape,
+    main_grids,
+    public,
+    sections,
+    to_latex,
+    to_markdown,
+)
+from tests.made_up import OURS, one_decimal, plan_of, random_values, runs_of
+
+NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
+
+
+def table_of(values=None, dataset="moons", ours=OURS, part=None) -> Table:
+    plan = plan_of(dataset, ours)
+    values = random_values(plan, 7) if values is None else values
+    return make_table(plan, runs_of(values, dataset), part)
+
+
+def markdown_rows(text: str) -> list[list[str]]:
+    return [
+        [cell.strip().replace("\\", "") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+
+
+def latex_rows(text: str) -> list[list[str]]:
+    undo = {r"$\pm$": "±", "$-$": "−", r"\textdegree{}": "°", r"$\sim$": "~", "--": "–",
+            r"$\uparrow$": "↑", r"$\downarrow$": "↓", r"\textquotesingle{}": "'"}  # fmt: skip
+    for latex, plain in undo.items():
+        text = text.replace(latex, plain)
+    text = re.sub(r"\\textbf\{\\boldmath (.*?)\}", r"**\1**", text)
+    text = re.sub(r"\\textsuperscript\{(.*?)\}", r"<sup>\1</sup>", text)
+    lines = [line.removesuffix(r" \\") for line in text.splitlines() if line.endswith(r" \\")]
+    return [[cell.strip() for cell in line.split("&")] for line in lines]
+
+
+@pytest.mark.parametrize("part", [None, "main", "appendix"])
+@pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
+def test_latex_shows_the_same_cells_as_markdown(dataset: str, part: str | None) -> None:
+    table = table_of(dataset=dataset, part=part)
+    shown = {tuple(row) for row in markdown_rows(to_markdown(table)) if ":--" not in row[0]}
+    latex = {tuple(row) for row in latex_rows(to_latex(table))}
+    assert len(latex) > 20
+    assert latex <= shown
+
+
+@pytest.mark.parametrize("dataset", ["moons", "amazon", "hepmass_sim"])
+def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset: str) -> None:
+    table = table_of(dataset=dataset)
+    found: dict[tuple[str, str], list[str]] = {}
+    for grid in main_grids(table):
+        label = ""
+        for line in grid.lines:
+            label = line[0].text or label
+            for column, entry in zip(grid.head[2:], line[2:], strict=True):
+                if entry.text:
+                    found.setdefault((label, column), []).append(entry.text)
+    for cell in table.cells.itertuples():
+        texts = found[cell.label, cell.task_label]
+        assert texts[0] == f"{one_decimal(cell.mean)} ± {one_decimal(cell.ci95)}"
+        if cell.in_paper:
+            printed = f"{one_decimal(cell.published_mean)} ± {one_decimal(cell.published_ci95)}"
+            assert texts[1] == printed
+            number = texts[2].split(" ")[0].lstrip("+").replace("−", "-")
+            assert number == one_decimal(cell.difference).replace("-0.0", "0.0")
+    assert len(main_grids(table)) == (2 if dataset == "hepmass_sim" else 1)
+
+
+def test_the_csv_is_the_public_frame_and_reads_back() -> None:
+    table = table_of()
+    again = pd.read_csv(
+        io.StringIO(public(cells_csv(table.cells)).to_csv(index=False)), dtype={"task": str}
+    )
+    assert len(again) == len(table.cells)
+    assert (again["mean"] - table.cells["mean"]).abs().max() < 1e-8
+    assert set(again.in_paper) == {True, False}
+    short = public(pd.DataFrame({"a": [1 / 3, -0.0], "b": [True, False]}), significant=3)
+    assert short.to_csv(index=False) == "a,b\n0.333,true\n0.0,false\n"
+
+
+def test_counts_of_verdicts_and_distances_are_those_of_the_cells() -> None:
+    table = table_of()
+    by_title = {section.title: section.grid for section in sections(table) if section.grid}
+    verdicts = by_title["Verdicts"]
+    krda = next(line for line in verdicts.lines if line[0].text == "KRDA")
+    own = table.cells.verdict[table.cells.method == "krda"].value_counts()
+    assert {
+        name: int(entry.text) for name, entry in zip(verdicts.head[1:], krda[1:], strict=True)
+    } == {name: own.get(name, 0) for name in verdicts.head[1:]}
+    assert sum(int(entry.text) for entry in verdicts.lines[-1][1:]) == 12 * 9
+    distances = by_title["Distance from the published values, suspect ones included"]
+    gaps = table.cells.difference[table.cells.method == "krda"]
+    (row,) = [line for line in distances.lines if line[0].text == "KRDA"]
+    assert row[1].text == one_decimal(gaps.abs().mean())
+
+
+def test_a_lost_repetition_shows_in_its_cell_in_its_means_and_with_its_error() -> None:
+    values = random_values(plan_of(), 1)
+    values["40", "ot"][2] = f"failed: {NASTY}"
+    values["50", "ot"] = ["diverged: NaN"] * 5
+    values["60", "sa"] = values["60", "sa"][:3]
+    del values["70", "tca"]
+    table = table_of(values, ours=())
+    for text in (to_markdown(table), to_latex(table)):
+        assert "(4/5)" in text
+        assert "failed (0/5)" in text
+        assert "(3/5)" in text
+        assert "(8/9 tasks)" in text
+    items = {section.title: section.items for section in sections(table)}
+    lost = items["Repetitions that are not done"]
+    assert any("OT, 40°, repetition 3 (seed 102): failed: LinAlgError" in item for item in lost)
+    assert any("SA, 60°: 2 repetitions" in item for item in lost)
+    assert items["Missing cells"] == ["TCA: 70°"]
+
+
+def test_texts_of_errors_mean_themselves() -> None:
+    assert "<b>" not in escape(NASTY).replace(r"\<b", "")
+    assert escape("- a") == r"\- a"
+    assert escape("1. a") == r"1\. a"
+    assert re.search(r"(?<!\\)[&%#_]", latex_escape(NASTY)) is None
+    assert latex_escape("∞") == "?"
+
+
+def test_an_empty_store_renders_without_a_number_of_ours() -> None:
+    table = table_of({})
+    assert set(table.cells.verdict) == {"missing", "no published value"}
+    for grid in main_grids(table):
+        for line in grid.lines:
+            if line[1].text == "ours":
+                assert {entry.text for entry in line[2:]} == {"–"}
+    assert "all tasks" in to_markdown(table)
+
+
+def test_rows_that_are_not_in_the_paper_are_below_a_line_of_their_own() -> None:
+    grid = main_grids(table_of())[0]
+    labels = [line[0].text for line in grid.lines if line[0].text]
+    assert labels.index("not in the paper") == 12
+    assert labels[13:] == ["Column quantiles", "KRDA, columns reversed", "SA, linear SVM"]
+
+
+def test_simulated_data_are_never_judged_and_must_be_called_so() -> None:
+    table = table_of(dataset="hepmass_sim")
+    for text in (to_markdown(table), to_latex(table)):
+        assert "simulated" in text
+        assert not re.search(r"[+−0]\d*\.\d [=~↑↓?] ", text)
+    plan = replace(plan_of("hepmass_sim"), title="HEPMASS")
+    with pytest.raises(ValueError, match="must say 'simulated'"):
+        make_table(plan, runs_of({}))
+
+
+def test_a_trial_run_says_so() -> None:
+    plan = replace(plan_of(), overrides=("protocol=smoke",))
+    table = make_table(plan, runs_of({}))
+    assert "trial run" in to_markdown(table)
+    assert "trial run" in to_latex(table)
+
+
+def test_data_without_published_values_show_ours_alone() -> None:
+    plan = replace(plan_of(), dataset="csv", paper=(), ours=("quantiles", "krda", "my_method"))
+    table = make_table(plan, runs_of(random_values(plan, 2), "csv"))
+    (grid,) = main_grids(table)
+    assert [line[1].text for line in grid.lines] == ["ours"] * 3
+    titles = [section.title for section in sections(table)]
+    assert "Verdicts" not in titles
+    assert "my\\_method" in to_markdown(table)
+
+
+def test_latex_rows_are_equally_long_and_braces_balanced() -> None:
+    text = to_latex(table_of())
+    for tabular in re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
+        lines = [line for line in tabular[1].splitlines() if line.endswith(r" \\")]
+        assert {line.count(" & ") for line in lines} == {len(tabular[0]) - 1}
+    bare = re.sub(r"\\[{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+@pytest.mark.parametrize("part", [None, "main"])
+def test_latex_compiles(tmp_path: Path, part: str | None) -> None:
+    (tmp_path / "a.tex").write_text(to_latex(table_of(dataset="hepmass_sim", part=part)))
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "a.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_part_of_a_document_is_replaced_between_its_marks_alone() -> None:
+    assert between("a [x] old [y] b", "[x]", "[y]", "new") == "a [x]\nnew\n[y] b"
+    with pytest.raises(ValueError, match="once each"):
+        between("a", "[x]", "[y]", "new")

@@ -29,9 +29,8 @@ from statistics import median
 from typing import Any
 
 Row = dict[str, Any]
-# torch's optimisers load torch._dynamo, a second's work, when the first one is made.
 LOOPS = "krda._fast.loops"  # what numba compiles
-
+# torch's optimisers load torch._dynamo, a second's work, when the first one is made.
 _PRELOAD = ["torch._dynamo", "sklearn.svm", "sklearn.dummy", "krda.estimator", "speed.sections"]
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.draws import POSITIONS, Draws, page, summary_csv
+from experiments.analysis.draws import KEYS, POSITIONS, accuracies, read_results, summary
 from experiments.cells.configuration import cells_of
 from experiments.cells.plan import load_table
+from experiments.reading.draws import draws_page
+from experiments.reading.tables import public
 from studies.common import ROOT, Finished, command, write_csv, write_text
-
-_KEYS = ["positions", "draw", "method"]
 
 
 def measured(n_draws: int, methods: Sequence[str], finished: Finished) -> pd.DataFrame:
@@ -38,11 +38,11 @@ def measured(n_draws: int, methods: Sequence[str], finished: Finished) -> pd.Dat
 
 def merged(old: pd.DataFrame, new: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """Put new rows in place of old ones of the same draws, in the order of the methods."""
-    both = pd.concat([new, old]).drop_duplicates(_KEYS)
+    both = pd.concat([new, old]).drop_duplicates(KEYS)
     both = both[both["method"].isin(methods) & (both["draw"] <= new["draw"].max())]
     order = {name: number for number, name in enumerate(methods)}
     return both.sort_values(
-        _KEYS, key=lambda column: column.map(order) if column.name == "method" else column
+        KEYS, key=lambda column: column.map(order) if column.name == "method" else column
     )
 
 
@@ -64,11 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         new = measured(options.draws, options.methods, Finished(options.progress))
         old = new[:0]
         if path.exists():
-            old = pd.read_csv(path, dtype=str).astype({"draw": int})
+            old = read_results(path).reset_index()
         write_csv(path, merged(old, new, plan.methods))
-    found = Draws.read(path)
-    write_text(path.with_name("README.md"), page(found))
-    write_text(path.with_name("summary.csv"), summary_csv(found))
+    found = accuracies(read_results(path))
+    write_text(path.with_name("README.md"), draws_page(found))
+    write_csv(path.with_name("summary.csv"), public(summary(found), 8))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("krda", "baselines", "experiments", "speed", "studies", "scripts", "examples")
-COMMANDS = {"experiments.run", "experiments.reproduce", "experiments.explain"}
+#: The three commands, and what only they share.
+COMMANDS = {
+    f"experiments.{name}" for name in ("run", "reproduce", "explain", "status", "commands")
+}
 
 #: What the modules of a room may import besides their own. "experiments" means the modules directly
 #: in that folder, except for the commands.
@@ -33,7 +36,7 @@ MAY_IMPORT = {
 #: Rooms that break their rule still, with the rooms that they import against it.
 MISSING = {
     "experiments.store": ("experiments.analysis",),
-    "experiments.analysis": ("experiments.cells", "experiments.reading"),
+    "experiments.analysis": ("experiments.cells",),
     "experiments.reading": ("experiments.cells", "experiments.datasets", "krda"),
 }
 
@@ -116,7 +119,7 @@ def test_only_the_one_switch_imports_the_fast_room():
         and any(target.startswith("krda._fast") for target in targets)
     }
     assert len(fast) <= 1
-    assert all(module.startswith("krda.") for module in fast)
+    assert all(module.split(".")[0] == "krda" for module in fast)
 
 
 def test_there_are_no_circles():

@@ -1,12 +1,34 @@
 """Knothe-Rosenblatt Domain Adaptation for tabular data (arXiv:2110.02716)."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from krda._version import __version__
-from krda.adaptation import AlignedClassifier, DomainAdaptationClassifier
-from krda.estimator import KRDA
-from krda.linear_gaussian import LinearGaussianDensity
-from krda.rnade import RNADE, RNADEDensity
-from krda.training import DivergenceError, TrainingHistory, TrainingOptions
-from krda.transport import Density, knothe_rosenblatt
+
+if TYPE_CHECKING:
+    from krda.base import AlignedClassifier, DomainAdaptationClassifier
+    from krda.estimator import KRDA
+    from krda.linear_gaussian import LinearGaussianDensity
+    from krda.rnade import RNADE, RNADEDensity
+    from krda.training import DivergenceError, TrainingHistory, TrainingOptions
+    from krda.transport import Density, knothe_rosenblatt
+
+# Loaded when they are first asked for: `python -m krda --help` needs no numerical library.
+_MODULES = {
+    "AlignedClassifier": "base",
+    "Density": "transport",
+    "DivergenceError": "training",
+    "DomainAdaptationClassifier": "base",
+    "KRDA": "estimator",
+    "LinearGaussianDensity": "linear_gaussian",
+    "RNADE": "rnade",
+    "RNADEDensity": "rnade",
+    "TrainingHistory": "training",
+    "TrainingOptions": "training",
+    "knothe_rosenblatt": "transport",
+}
 
 __all__ = [
     "KRDA",
@@ -22,3 +44,13 @@ __all__ = [
     "__version__",
     "knothe_rosenblatt",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"krda.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

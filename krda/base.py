@@ -289,7 +289,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
 
 
 def new_classifier(given: Any) -> Any:
-    """Copy the classifier that a method is to train, ``SVC()`` for None; refuse what is none."""
+    """Copy the classifier that a method is to train, ``SVC()`` for None; refuse all others."""
     classifier = SVC() if given is None else clone(given)
     # An estimator that only resembles scikit-learn's has no tags that say what it is.
     if hasattr(classifier, "__sklearn_tags__"):

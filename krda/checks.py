@@ -44,6 +44,8 @@ N_PARTS = 5
 #: Rows of each table below which nothing is left out: a handful shows nothing.
 MIN_ROWS = 10 * N_PARTS
 
+Domain = Literal["source", "target"]
+
 
 @dataclass(frozen=True)
 class DensityCheck:
@@ -53,7 +55,7 @@ class DensityCheck:
     they have to learn: the comparison errs in favour of the Gaussian. NaN if nothing was compared.
     """
 
-    domain: Literal["source", "target"]
+    domain: Domain
     n_held_out: int = 0  # rows that fits were judged by
     nll: float = math.nan  # their mean negative log-likelihood, nats a row in the input's units
     gaussian_nll: float = math.nan  # the same for a Gaussian fitted to the same rows

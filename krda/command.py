@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         f"{len(tables.Xs)} source rows, {len(tables.Xt)} target rows, "
         f"{len(tables.Xs.columns)} columns; fitting"
     )
-    from krda.estimator import KRDA
+    from krda import KRDA
     from krda.trust import assess
 
     model = KRDA(

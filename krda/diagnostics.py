@@ -83,7 +83,7 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
     .. math:: E = 2 \, E|X - Y| - E|X - X'| - E|Y - Y'|
 
     with independent copies, Euclidean distances, and columns measured in ``unit``.
-    Zero, but for the sampling error, if and only if the two distributions are equal: dependence
+    Zero, except for the sampling error, if and only if the two distributions are equal: dependence
     between columns counts, unlike in :func:`column_distances`.
 
     Parameters

@@ -79,8 +79,6 @@ def read_tables(
     unknown = [name for name in drop if name not in S and name not in T]
     if unknown:
         raise TableError(f"--drop names columns that neither file has: {listed(unknown)}.")
-    if label in drop:
-        raise TableError(f"--drop names the label column {label!r}. The target's is never used.")
     if label not in S:
         raise TableError(
             f"{source} has no column {label!r} for the labels; its columns are {listed(S)}. Name "

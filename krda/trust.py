@@ -28,6 +28,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from krda import KRDA, LinearGaussianDensity
 from krda.assessment import Assessment, ClassShare
 from krda.base import Domains, checksum, fit_together, seed_from
 from krda.checks import (
@@ -36,13 +37,12 @@ from krda.checks import (
     ColumnGap,
     DensityCheck,
     Difference,
+    Domain,
     RefitCheck,
     TransportCheck,
 )
 from krda.diagnostics import column_distances, energy_distance, unit_scale
-from krda.estimator import KRDA, Domain
 from krda.extrapolation import describe_far_rows
-from krda.linear_gaussian import LinearGaussianDensity
 from krda.validation import FloatArray, check_labels, check_same_columns, require_integer
 
 #: A distance counts as noise up to what it stays below in this share of cases without a difference.

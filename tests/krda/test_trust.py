@@ -525,7 +525,7 @@ def test_the_likelihood_of_a_gaussian_sample_is_its_entropy():
     entropy = math.log(2 * math.pi * math.e)
     assert source.gaussian_nll == pytest.approx(entropy, abs=0.15)
     assert target.gaussian_nll == pytest.approx(entropy + 2 * math.log(10), abs=0.15)
-    assert source.n_held_out == 2000  # of large tables, fits are judged by so many rows
+    assert source.n_held_out == 2000  # at most, of large tables
 
 
 def test_counts_and_constant_columns_are_taken_as_the_model_takes_them():

@@ -246,7 +246,8 @@ class AlignedClassifier(DomainAdaptationClassifier):
         y : ndarray of shape (n,)
             Labels out of ``classes_``.
         """
-        return self.classifier_.predict(self._seen_by_classifier(X))
+        rows = self._seen_by_classifier(X)  # first: it says if nothing was fitted
+        return self.classifier_.predict(rows)
 
     @available_if(lambda self: _classifier_has(self, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -262,7 +263,8 @@ class AlignedClassifier(DomainAdaptationClassifier):
             In the order of ``classes_``. They are the classifier's, of the aligned source, and
             need not be calibrated on the target.
         """
-        return self.classifier_.predict_proba(self._seen_by_classifier(X))
+        rows = self._seen_by_classifier(X)  # first: it says if nothing was fitted
+        return self.classifier_.predict_proba(rows)
 
     @available_if(lambda self: _classifier_has(self, "decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -276,7 +278,8 @@ class AlignedClassifier(DomainAdaptationClassifier):
         -------
         scores : ndarray of shape (n,) or (n, n_classes)
         """
-        return self.classifier_.decision_function(self._seen_by_classifier(X))
+        rows = self._seen_by_classifier(X)  # first: it says if nothing was fitted
+        return self.classifier_.decision_function(rows)
 
     def _seen_by_classifier(self, X: ArrayLike) -> FloatArray:
         """Check target rows and map them to the space of the classifier."""

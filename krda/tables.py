@@ -91,7 +91,7 @@ def read_tables(
     without = {*drop, label, identifier}
     S, T = (table[[name for name in table if name not in without]] for table in (S, T))
     for X, path, others, other in ((S, source, T, target), (T, target, S, source)):
-        alone = [name for name in X if name not in others]
+        alone = [str(name) for name in X if name not in others]
         if alone:
             quoted = " ".join(shlex.quote(printable(name)) for name in alone)
             raise TableError(
@@ -294,7 +294,7 @@ def _labels(path: Path, name: str, text: pd.Series, notes: list[str]) -> NDArray
 
 def _numbers(X: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Read columns as numbers; raise if one has no name, or holds other cells than numbers."""
-    unnamed = [name for name in X if name.startswith("Unnamed: ")]
+    unnamed = [name for name in map(str, X) if name.startswith("Unnamed: ")]
     if unnamed:
         raise TableError(
             f"{path} has columns without a name, such as a row number that was written along: "
@@ -302,7 +302,8 @@ def _numbers(X: pd.DataFrame, path: Path) -> pd.DataFrame:
         )
     numbers: dict[str, Any] = {}
     faults: dict[str, list[str]] = {kind: [] for kind in _REMEDIES}
-    for name, cells in X.items():
+    for name in map(str, X):
+        cells = X[name]
         numeric = cells.str.fullmatch(_NUMBER)
         values = cells.where(numeric, "nan").astype(np.float64)
         text = cells.str.strip().str.lower()
@@ -312,7 +313,7 @@ def _numbers(X: pd.DataFrame, path: Path) -> pd.DataFrame:
         elif wrong.any():
             commas = cells.str.fullmatch(_DECIMAL_COMMA)
             other = wrong & ~numeric & ~text.isin((*_MISSING, *_INFINITE))
-            kinds = zip(_REMEDIES, (commas, other, wrong), strict=True)
+            kinds: Any = zip(_REMEDIES, (commas, other, wrong), strict=True)
             kind, rows = next((kind, rows) for kind, rows in kinds if rows.any())
             found = f"{cells[rows].iloc[0]!r} in {rows.sum()} of {len(cells)} rows"
             faults[kind].append(f"{name} ({found})")

@@ -8,11 +8,12 @@ from typing import Any, Self
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import AlignedClassifier, AlignedSource, Domains, FloatArray
+from krda.base import AlignedClassifier, AlignedSource, Domains
 from krda.fitting import Domain, fit_maps
 from krda.mixture import QuantileMethod
 from krda.preprocessing import ColumnOrder, Scaling
 from krda.transformer import KnotheRosenblatt
+from krda.validation import FloatArray
 
 
 def _of_map(name: str) -> property:
@@ -68,7 +69,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     Examples
     --------
-    >>>     >>> from krda import KRDA
+    >>> from krda import KRDA
     >>> rng = np.random.default_rng(0)
     >>> Xs = rng.normal(size=(200, 2))
     >>> ys = (Xs[:, 0] > 0).astype(int)

@@ -143,8 +143,9 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         """Make the unfitted map, for checked rows of the columns of the fit."""
         names = KnotheRosenblatt._get_param_names()
         new = KnotheRosenblatt(**{name: getattr(self, name) for name in names})
-        columns = ("n_features_in_", "feature_names_in_", "_columns_")
-        vars(new).update({name: vars(self)[name] for name in columns if name in vars(self)})
+        for name in ("n_features_in_", "feature_names_in_", "_columns_"):
+            if hasattr(self, name):
+                setattr(new, name, getattr(self, name))
         return new
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:

@@ -108,8 +108,8 @@ class MapFit(BaseEstimator):
         self.constant_columns_ = np.flatnonzero(constant)
         self.means_ = {"source": Xs.mean(axis=0), "target": Xt.mean(axis=0)}
         self.ranges_ = {"source": column_ranges(Xs), "target": column_ranges(Xt)}
-        ordered = (_in_order(X, order) for X in (Xs, Xt))
-        maps = column_maps(*ordered, self.scaling, seed, spread=self.spread_atoms)
+        source, target = _in_order(Xs, order), _in_order(Xt, order)
+        maps = column_maps(source, target, self.scaling, seed, spread=self.spread_atoms)
         self.column_maps_ = dict(zip(DOMAINS, maps, strict=True))
         rows, given = [], []
         for domain, columns, X in zip(DOMAINS, maps, (Xs, Xt), strict=True):

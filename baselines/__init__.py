@@ -1,1 +1,1 @@
-"""The methods that KRDA is compared with, each behind the contract of ``krda.adaptation``."""
+"""The methods that KRDA is compared with, each behind the contract of ``krda.base``."""

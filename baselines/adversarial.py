@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from baselines.dalib_compat import DomainDiscriminator, GradientReversal
 from baselines.joint import JointlyTrained, Transfer
 from baselines.stacked import build, stack
-from krda.parameters import require_integer, require_truth
+from krda.validation import require_integer, require_truth
 
 
 class DomainAdversary(Transfer):

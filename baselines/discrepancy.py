@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from baselines.joint import JointlyTrained, Transfer
-from krda.parameters import require_number, require_truth
+from krda.validation import require_number, require_truth
 
 # Factors of the mean squared distance in the squared bandwidths, as in dalib's examples.
 BANDWIDTH_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)

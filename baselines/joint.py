@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from baselines.networks import DeepClassifier, Models, cross_entropy
 from baselines.rows import Batch, epochs_of_batches, fork
 from baselines.training import LOSS, OUTPUT, HeldOut, Losses, Trained, train
-from krda.parameters import require_number
+from krda.validation import require_number
 
 
 class Transfer(nn.Module):

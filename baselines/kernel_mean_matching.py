@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from baselines.kernels import bandwidth, check_kernel, gram
 from baselines.memory import check_matrix_size
-from krda.adaptation import AlignedClassifier, AlignedSource, FloatArray
-from krda.parameters import require_number
+from krda.base import AlignedClassifier, AlignedSource
+from krda.validation import FloatArray, require_number
 
 #: Largest relative distance from the optimum with which weights are accepted.
 GAP_LIMIT = 1e-5

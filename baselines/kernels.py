@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
-from krda.adaptation import FloatArray
+from krda.validation import FloatArray
 
 KERNELS = ("rbf", "linear")
 

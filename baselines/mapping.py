@@ -6,7 +6,8 @@ from abc import abstractmethod
 
 from numpy.typing import ArrayLike
 
-from krda.adaptation import AlignedClassifier, FloatArray
+from krda.base import AlignedClassifier
+from krda.validation import FloatArray
 
 
 class SourceMapping(AlignedClassifier):

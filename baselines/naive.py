@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from baselines.mapping import SourceMapping
-from krda.adaptation import AlignedSource, FloatArray
+from krda.base import AlignedSource
+from krda.validation import FloatArray
 
 
 class DomainStandardization(SourceMapping):

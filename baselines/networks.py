@@ -51,14 +51,15 @@ from baselines.rows import ColumnScaling, fork, gather, hold_out
 from baselines.rows import count_batches as count_batches
 from baselines.stacked import Network, build, mlp, stack, unstack
 from baselines.training import Trained
-from krda.adaptation import (
-    DomainAdaptationClassifier,
-    Domains,
+from krda.base import DomainAdaptationClassifier, Domains, seed_from
+from krda.validation import (
     FloatArray,
+    find_device,
     require_finite,
-    seed_from,
+    require_integer,
+    require_number,
+    require_truth,
 )
-from krda.parameters import find_device, require_integer, require_number, require_truth
 
 # Rows in one call of the network at prediction; bounds the memory, not the result.
 PREDICTION_ROWS = 8192

@@ -12,7 +12,8 @@ from scipy.linalg import svd
 
 from baselines.mapping import SourceMapping
 from baselines.memory import check_matrix_size
-from krda.adaptation import AlignedSource, FloatArray, require_finite
+from krda.base import AlignedSource
+from krda.validation import FloatArray, require_finite
 
 TRANSPORTS = ("emd", "sinkhorn", "sinkhorn_lpl1", "linear")
 NORMS = (None, "median", "max", "log", "loglog")

@@ -7,7 +7,7 @@ method is ``fit(Xs, ys, Xt)``, which has no room for them, and a task keeps them
 :class:`experiments.datasets.base.LockedLabels` that only the protocol opens.
 :class:`TargetOnly` is the one exception, the upper reference that says how well the classifier does
 when it *is* given the labels. It is therefore not a
-:class:`~krda.adaptation.DomainAdaptationClassifier` but a type of its own with another signature,
+:class:`~krda.base.DomainAdaptationClassifier` but a type of its own with another signature,
 ``fit(Xt, yt)``. Code that runs adaptation methods cannot pass it target labels by mistake, nor run
 it as if it were one of them: it must ask for this type and open the lock itself.
 """
@@ -20,16 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import (
-    AlignedClassifier,
-    AlignedSource,
+from krda.base import AlignedClassifier, AlignedSource, fresh_fit, new_classifier
+from krda.validation import (
     FloatArray,
+    check_labels,
+    check_rows,
     check_same_columns,
-    fresh_fit,
-    new_classifier,
     remember_columns,
 )
-from krda.inputs import check_labels, check_rows
 
 
 class SourceOnly(AlignedClassifier):

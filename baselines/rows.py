@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from krda.adaptation import FloatArray
+from krda.validation import FloatArray
 
 # What a training step is made of: tensors of shape (R, n, ...).
 Batch = tuple[Tensor, ...]

@@ -18,8 +18,7 @@ from baselines.networks import DeepClassifier, Models, cross_entropy
 from baselines.rows import Batch, ColumnScaling, epochs_of_batches, fork
 from baselines.stacked import Network, WeightNormLinear, hidden_layers
 from baselines.training import LOSS, HeldOut, Losses, Trained, train
-from krda.adaptation import FloatArray
-from krda.parameters import require_integer, require_number
+from krda.validation import FloatArray, require_integer, require_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

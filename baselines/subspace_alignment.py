@@ -10,7 +10,8 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from baselines.mapping import SourceMapping
-from krda.adaptation import AlignedSource, FloatArray
+from krda.base import AlignedSource
+from krda.validation import FloatArray
 
 
 class SubspaceAlignment(SourceMapping):

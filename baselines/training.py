@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from baselines.rows import Batch
-from krda.adaptation import FloatArray
 from krda.denormals import denormals_as_zero
+from krda.validation import FloatArray
 
 # Steps from one look at the held-out rows to the next, as in KRDA's training.
 EVALUATION_INTERVAL = 5

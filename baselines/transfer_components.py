@@ -12,8 +12,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from baselines.kernels import bandwidth, check_kernel, gram, is_number
 from baselines.mapping import SourceMapping
 from baselines.memory import check_matrix_size
-from krda.adaptation import AlignedSource, FloatArray
-from krda.parameters import require_number
+from krda.base import AlignedSource
+from krda.validation import FloatArray, require_number
 
 #: Up to this many training rows the dense eigensolver is as fast as Lanczos.
 _DENSE_UP_TO = 100

@@ -7,33 +7,12 @@ A method is anything with ``fit(Xs, ys, Xt)`` and ``predict(X)``; target labels 
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from skada import CORAL
 from sklearn.svm import SVC
 
+from experiments.cells.outside import Outside
 from experiments.cells.protocol import Protocol, draw_repetition, measure
 from experiments.datasets.moons import Moons
-
-
-class Outside:
-    """A pipeline of skada as a method of the benchmark."""
-
-    def __init__(self, pipeline: Any) -> None:
-        self.pipeline = pipeline
-
-    def fit(self, Xs: Any, ys: Any, Xt: Any) -> Outside:
-        """Join both domains to the one table that skada wants, target labels masked by -1."""
-        y = np.concatenate([ys, np.full(len(Xt), -1)])
-        domain = np.concatenate([np.ones(len(Xs)), np.full(len(Xt), -1)])
-        self.pipeline.fit(np.vstack([Xs, Xt]), y, sample_domain=domain)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict labels of target rows."""
-        return self.pipeline.predict(X)
-
 
 if __name__ == "__main__":
     task, protocol = Moons().task("40"), Protocol()

@@ -1,16 +1,36 @@
 """Knothe-Rosenblatt Domain Adaptation for tabular data (arXiv:2110.02716)."""
 
-from krda._version import __version__
-from krda.adaptation import AlignedClassifier, DomainAdaptationClassifier
-from krda.estimator import KRDA
-from krda.gaussian import LinearGaussianDensity
-from krda.rnade import RNADE, RNADEDensity
-from krda.training import DivergenceError, TrainingHistory, TrainingOptions
-from krda.transformer import KnotheRosenblatt
-from krda.transport import Density, knothe_rosenblatt
+from __future__ import annotations
 
-# The optional accelerators register here, and nowhere else, with the one switch, krda._switch.
-from krda import _fast as _fast  # isort: skip
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from krda._version import __version__
+
+if TYPE_CHECKING:
+    from krda.base import AlignedClassifier, DomainAdaptationClassifier
+    from krda.estimator import KRDA
+    from krda.gaussian import LinearGaussianDensity
+    from krda.rnade import RNADE, RNADEDensity
+    from krda.training import DivergenceError, TrainingHistory, TrainingOptions
+    from krda.transformer import KnotheRosenblatt
+    from krda.transport import Density, knothe_rosenblatt
+
+# Loaded when they are first asked for: `python -m krda --help` needs no numerical library.
+_MODULES = {
+    "AlignedClassifier": "base",
+    "Density": "transport",
+    "DivergenceError": "training",
+    "DomainAdaptationClassifier": "base",
+    "KRDA": "estimator",
+    "KnotheRosenblatt": "transformer",
+    "LinearGaussianDensity": "gaussian",
+    "RNADE": "rnade",
+    "RNADEDensity": "rnade",
+    "TrainingHistory": "training",
+    "TrainingOptions": "training",
+    "knothe_rosenblatt": "transport",
+}
 
 __all__ = [
     "KRDA",
@@ -27,3 +47,13 @@ __all__ = [
     "__version__",
     "knothe_rosenblatt",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"krda.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,8 +14,17 @@ from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: The fast functions in use, by the module and the name of the plain ones.
-FAST: dict[str, Callable[..., Any]] = {}
+_REGISTERED: dict[str, Callable[..., Any]] = {}
+
+
+def fast_functions() -> dict[str, Callable[..., Any]]:
+    """Give the fast functions in use, by the module and the name of the plain ones.
+
+    The accelerators, which take long to load, are loaded when they are first asked for.
+    """
+    import krda._fast  # noqa: F401
+
+    return _REGISTERED
 
 
 def _name(plain: Callable[..., Any]) -> str:
@@ -27,7 +36,7 @@ def accelerated(plain: _Function) -> _Function:
 
     @functools.wraps(plain)
     def chosen(*arguments: Any, **options: Any) -> Any:
-        fast = FAST.get(_name(plain))
+        fast = fast_functions().get(_name(plain))
         result = NotImplemented if fast is None else fast(*arguments, **options)
         return plain(*arguments, **options) if result is NotImplemented else result
 
@@ -38,7 +47,7 @@ def accelerates(plain: Callable[..., Any]) -> Callable[[_Function], _Function]:
     """Mark the fast function that is called in place of a plain one."""
 
     def register(fast: _Function) -> _Function:
-        FAST[_name(plain)] = fast
+        _REGISTERED[_name(plain)] = fast
         return fast
 
     return register
@@ -47,9 +56,10 @@ def accelerates(plain: Callable[..., Any]) -> Callable[[_Function], _Function]:
 @contextmanager
 def plain_only() -> Iterator[None]:
     """Run the plain code alone within a block, in all threads of the process."""
-    fast = dict(FAST)
-    FAST.clear()
+    fast = fast_functions()
+    kept = dict(fast)
+    fast.clear()
     try:
         yield
     finally:
-        FAST.update(fast)
+        fast.update(kept)

@@ -1,8 +1,8 @@
 r"""Do transported rows look like target rows? Two-sample statistics, by column and of whole rows.
 
-None of these reads a label. They tell whether the transport does what it promises, which is to
-bring the source's distribution onto the target's; that the classes end up where they belong
-follows from the assumptions of the method and cannot be seen in unlabelled rows.
+No label is read. The statistics show whether the transport brings the source's distribution onto
+the target's. That the classes end up where they belong follows from the assumptions of the method,
+and cannot be seen in unlabelled rows.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from krda.inputs import check_rows, column_labels, column_positions, take_columns
-
-FloatArray = NDArray[np.float64]
+from krda.validation import (
+    FloatArray,
+    check_rows,
+    column_labels,
+    column_positions,
+    take_columns,
+)
 
 # Rows whose distances to all others are held at once.
 _BLOCK_ROWS = 1024
@@ -24,7 +28,7 @@ _BLOCK_ROWS = 1024
 
 @dataclass(frozen=True)
 class ColumnDistances:
-    """How far two samples' single columns are apart.
+    """How far two samples are apart, column by column.
 
     Attributes
     ----------
@@ -32,7 +36,7 @@ class ColumnDistances:
         Largest difference of the two distribution functions, in [0, 1].
     wasserstein : ndarray of shape (d,)
         Mean distance of equal quantiles, in standard deviations of the second sample's column
-        (in the column's own unit where that is constant).
+        (in the column's own unit if that is constant).
     """
 
     kolmogorov_smirnov: FloatArray
@@ -57,7 +61,12 @@ def column_distances(X: ArrayLike, Y: ArrayLike) -> ColumnDistances:
     Raises
     ------
     ValueError
-        Columns that do not agree in number or names; NaN or infinity.
+        Columns that differ in number or names; NaN or infinity.
+
+    Examples
+    --------
+    >>> column_distances([[0.0], [1.0]], [[2.0], [3.0]]).kolmogorov_smirnov
+    array([1.])
     """
     first, second = _check_pair(X, Y)
     scale = unit_scale(second)
@@ -74,7 +83,7 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
     .. math:: E = 2 \, E|X - Y| - E|X - X'| - E|Y - Y'|
 
     with independent copies, Euclidean distances, and columns measured in ``unit``.
-    Zero, but for the sampling error, if and only if the two distributions are equal: dependence
+    Zero, except for the sampling error, if and only if the two distributions are equal: dependence
     between columns counts, unlike in :func:`column_distances`.
 
     Parameters
@@ -82,7 +91,7 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
     X : array-like of shape (n, d)
     Y : array-like of shape (m, d)
         At least two rows each. Columns of data frames are matched by name.
-    unit : array-like of shape (d,) or scalar, or None
+    unit : array-like of shape (d,) or scalar, or None, default=None
         What columns are measured in, in the order of ``X``'s columns; None takes the standard
         deviations of ``Y``'s.
 
@@ -93,9 +102,19 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
         give a negative number: read one as no difference found. Time O((n + m)^2 d), memory
         O(n + m).
 
+    Raises
+    ------
+    ValueError
+        Columns that differ in number or names; NaN or infinity.
+
     References
     ----------
     G. J. Szekely, M. L. Rizzo (2004). Testing for equal distributions in high dimension. InterStat.
+
+    Examples
+    --------
+    >>> energy_distance([[0.0], [1.0]], [[2.0], [3.0]], unit=1.0)
+    2.0
     """
     first, second = _check_pair(X, Y)
     scale = unit_scale(second) if unit is None else np.asarray(unit)

@@ -8,11 +8,12 @@ from typing import Any, Self
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import AlignedClassifier, AlignedSource, Domains, FloatArray
+from krda.base import AlignedClassifier, AlignedSource, Domains
 from krda.fitting import Domain, fit_maps
 from krda.mixture import QuantileMethod
 from krda.preprocessing import ColumnOrder, Scaling
 from krda.transformer import KnotheRosenblatt
+from krda.validation import FloatArray
 
 
 def _of_map(name: str) -> property:
@@ -68,7 +69,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     Examples
     --------
-    >>>     >>> from krda import KRDA
+    >>> from krda import KRDA
     >>> rng = np.random.default_rng(0)
     >>> Xs = rng.normal(size=(200, 2))
     >>> ys = (Xs[:, 0] > 0).astype(int)
@@ -142,8 +143,9 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         """Make the unfitted map, for checked rows of the columns of the fit."""
         names = KnotheRosenblatt._get_param_names()
         new = KnotheRosenblatt(**{name: getattr(self, name) for name in names})
-        columns = ("n_features_in_", "feature_names_in_", "_columns_")
-        vars(new).update({name: vars(self)[name] for name in columns if name in vars(self)})
+        for name in ("n_features_in_", "feature_names_in_", "_columns_"):
+            if hasattr(self, name):
+                setattr(new, name, getattr(self, name))
         return new
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:

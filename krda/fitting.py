@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from krda import training, transport
-from krda.adaptation import FloatArray, seed_from
+from krda.base import seed_from
 from krda.extrapolation import column_ranges, describe_far_rows
 from krda.mixture import QuantileMethod
-from krda.notices import warn_user
-from krda.parameters import find_device, require_integer, require_number, require_truth
 from krda.preprocessing import (
     ColumnMap,
     ColumnOrder,
@@ -28,6 +26,14 @@ from krda.preprocessing import (
 )
 from krda.rnade import RNADE, RNADEDensity
 from krda.training import TrainingHistory, TrainingOptions, raise_if_diverged
+from krda.validation import (
+    FloatArray,
+    find_device,
+    require_integer,
+    require_number,
+    require_truth,
+    warn_user,
+)
 
 Domain = Literal["source", "target"]
 
@@ -102,8 +108,8 @@ class MapFit(BaseEstimator):
         self.constant_columns_ = np.flatnonzero(constant)
         self.means_ = {"source": Xs.mean(axis=0), "target": Xt.mean(axis=0)}
         self.ranges_ = {"source": column_ranges(Xs), "target": column_ranges(Xt)}
-        ordered = (_in_order(X, order) for X in (Xs, Xt))
-        maps = column_maps(*ordered, self.scaling, seed, spread=self.spread_atoms)
+        source, target = _in_order(Xs, order), _in_order(Xt, order)
+        maps = column_maps(source, target, self.scaling, seed, spread=self.spread_atoms)
         self.column_maps_ = dict(zip(DOMAINS, maps, strict=True))
         rows, given = [], []
         for domain, columns, X in zip(DOMAINS, maps, (Xs, Xt), strict=True):

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -321,9 +321,9 @@ class RNADE(nn.Module):
         -------
         density : RNADEDensity
         """
-        live = self._density(domain)
-        fixed = [
-            getattr(live, name).detach().to("cpu", torch.float64).clone()
+        live = self._density(domain, quantile_method=quantile_method, given=given)
+        fixed: dict[str, Any] = {
+            name: getattr(live, name).detach().to("cpu", torch.float64).clone()
             for name in ("c", "W", "C", "head_weight", "head_bias")
-        ]
-        return RNADEDensity(*fixed, self.sigma_floor, quantile_method, given)
+        }
+        return replace(live, **fixed)

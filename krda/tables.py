@@ -1,9 +1,7 @@
-"""Two CSV files as the tables that KRDA is fitted to, checked, and predictions as a third.
+"""Two CSV files as the tables that KRDA is fitted to.
 
-A file is read once, and every cell as the text that it holds. Labels and identifiers stay that
-text. A row is never cut, filled or joined with another to make it fit: it is refused.
-
-Needs pandas (``pip install "krda[cli]"``), which the rest of the library does without.
+A file is read once, and every cell as its text. Labels and identifiers stay that text. A row is
+never cut, filled or joined with another: it is refused.
 """
 
 from __future__ import annotations
@@ -11,58 +9,39 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 import re
-import secrets
 import shlex
-import shutil
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from krda.notices import printable
-
-if TYPE_CHECKING:
-    import pandas as pd
+from krda.console import printable
 
 #: Columns that are written beside the predictions, whatever the tables are.
 WRITTEN = ("row", "prediction", "refits_agree", "source_only", "standardised")
 
-#: UTF-8, with or without a byte order mark.
-UTF8 = "utf-8-sig"
+_NUMBER = r"(?a)\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
+_INTEGER = r"0|-?[1-9][0-9]{0,17}"
+_PLAIN = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?"  # as programs write numbers: 1 and 1.0, not 01 or 1E5
+_DECIMAL_COMMA = r"\s*[-+]?[0-9.]*,[0-9]+\s*"
+# What a spreadsheet runs, unless it is a number; a sign alone is harmless.
+_FORMULA = r"(?s)(\s*[=+\-@＝＋－＠]|[\t\r\n]).*\w.*"
+_MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat")
+_INFINITE = ("inf", "-inf", "+inf", "infinity", "-infinity", "+infinity")
 
-# Columns, or values, that a message lists before it stops, and characters of each.
-_LISTED = 8
-_LENGTH = 60
+# First bytes of Parquet, Feather, spreadsheets, bzip2, xz and zstd.
+_NO_TEXT = (b"PAR1", b"ARROW1", b"FEA1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"BZh", b"\xfd7zXZ",
+            b"\x28\xb5\x2f\xfd")  # fmt: skip
 
-# Cells that mark a missing number, in lower case and without the spaces around them.
-_MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat"}
-
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9.]*,[0-9]+\s*")
-# With what a cell begins that spreadsheets take for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-# First bytes of files that are no text: what they are, and what pandas reads them with.
-_BINARY = {
-    b"PAR1": ("a Parquet file", "read_parquet"),
-    b"PK\x03\x04": ("a spreadsheet (xlsx, ods) or another zip archive", "read_excel"),
-    b"\xd0\xcf\x11\xe0": ("an old spreadsheet (xls)", "read_excel"),
-    b"ARROW1": ("a Feather file", "read_feather"),
-    b"FEA1": ("a Feather file", "read_feather"),
-    b"BZh": ("compressed by bzip2", "read_csv"),
-    b"\xfd7zXZ": ("compressed by xz", "read_csv"),
-    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "read_csv"),
-}
+# Names or values that a message lists before it stops, and characters of each.
+_LISTED, _LENGTH = 8, 60
 
 
 class TableError(ValueError):
@@ -71,38 +50,13 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class Tables:
-    """What KRDA is fitted to.
-
-    Attributes
-    ----------
-    Xs : DataFrame of shape (n_source, d)
-    ys : ndarray of shape (n_source,)
-        Integers if every label is one that is written in one way only, else the text of the file.
-    Xt : DataFrame of shape (n_target, d)
-        Columns as in ``Xs``.
-    notes : tuple of str
-        What was done to make the tables agree, and what looks odd.
-    identifiers : Series of shape (n_target,) or None
-        The target's column that names its rows, as the text of the file; None without one.
-    """
+    """What KRDA is fitted to: two frames with the same columns, and the source's labels."""
 
     Xs: pd.DataFrame
-    ys: NDArray[Any]
+    ys: NDArray[Any]  # integers if every label is written as one, otherwise text
     Xt: pd.DataFrame
-    notes: tuple[str, ...]
-    identifiers: pd.Series | None = None
-
-
-def import_pandas() -> ModuleType:
-    """Import pandas, or raise a TableError that says how to get it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise TableError(
-            'Reading CSV files needs pandas, which is not installed: pip install "krda[cli]" '
-            '(in a checkout: pip install ".[cli]").'
-        ) from error
-    return pandas
+    notes: tuple[str, ...]  # what was done to make the tables agree, and what looks odd
+    identifiers: pd.Series | None = None  # of the target's rows, as text
 
 
 def read_tables(
@@ -113,74 +67,48 @@ def read_tables(
     drop: Sequence[str] = (),
     identifier: str | None = None,
     separator: str = ",",
-    encoding: str = UTF8,
+    encoding: str = "utf-8-sig",
 ) -> Tables:
-    """Read a labelled source and an unlabelled target, with one header line each.
+    """Read a labelled source and an unlabelled target, or raise a TableError.
 
-    Parameters
-    ----------
-    source, target : Path
-        CSV files, possibly compressed by gzip.
-    label : str
-        The source's column of labels. If the target has it too, it is left out unread.
-    drop : sequence of str
-        Columns that are no features; each must be in one of the files.
-    identifier : str or None
-        A column of the target that names its rows. No feature either; the source may lack it.
-    separator : str, default=","
-    encoding : str, default="utf-8-sig"
-        Of both files.
-
-    Returns
-    -------
-    tables : Tables
-
-    Raises
-    ------
-    TableError
-        A file that is missing or is no table, rows of several lengths, columns that are missing in
-        one of the two, that share a name or have none, that are no numbers or lack values, no
-        label column, fewer than two rows or classes, or an identifier or labels that cannot be
-        written as they are.
+    ``drop`` names columns of either file that are no features. ``identifier`` is a column of the
+    target that names its rows. The target's labels, if it has any, are not used.
     """
-    pandas = import_pandas()
     notes: list[str] = []
-    S, T = (_read(path, separator, encoding, notes) for path in (source, target))
-    # An empty column without a name is left out already, and may be named all the same.
-    missing = [name for name in drop if name not in S and name not in T]
-    unknown = [name for name in missing if not name.startswith("Unnamed: ")]
+    S, empty_of_source = _read(source, separator, encoding)
+    T, empty_of_target = _read(target, separator, encoding)
+    for path, empty in ((source, empty_of_source), (target, empty_of_target)):
+        if empty:
+            notes.append(f"{path} has a column without name and values: left out.")
+    known = {*S, *T, *empty_of_source, *empty_of_target}
+    unknown = [name for name in drop if name not in known]
     if unknown:
         raise TableError(f"--drop names columns that neither file has: {listed(unknown)}.")
-    if label in drop:
-        raise TableError(f"--drop names the label column {label!r}. The target's is never used.")
     if label not in S:
         raise TableError(
             f"{source} has no column {label!r} for the labels; its columns are {listed(S)}. Name "
             "one with --label."
         )
-    identifiers = None
-    if identifier is not None:
-        _check_identifier(identifier, label, target, T)
-        identifiers = pandas.Series(T[identifier], name=identifier, dtype=object)
-        drop = (*drop, identifier)
     if label in T:
         notes.append(f"{target} has the label column {label!r}, too: left out, never used.")
-    ys = _check_labels(source, label, S[label], notes)
-    S, T = ({name: X[name] for name in X if name not in (*drop, label)} for X in (S, T))
+    identifiers = None if identifier is None else _identifiers(identifier, label, target, T)
+    ys = _labels(source, label, S[label], notes)
+    without = {*drop, label, identifier}
+    S, T = (table[[name for name in table if name not in without]] for table in (S, T))
     for X, path, others, other in ((S, source, T, target), (T, target, S, source)):
-        alone = [name for name in X if name not in others]
+        alone = [str(name) for name in X if name not in others]
         if alone:
+            quoted = " ".join(shlex.quote(printable(name)) for name in alone)
             raise TableError(
                 f"{other} lacks columns that {path} has: {listed(alone)}. Both need the same "
-                f"features; rename them, or leave them out: --drop {_quoted(alone)}"
+                f"features; rename them, or leave them out: --drop {quoted[:400]}"
             )
-    if not S:
+    if S.empty:
         raise TableError(f"{source} has no column but the label and those dropped.")
     if list(S) != list(T):
         notes.append(f"{target} has its columns in another order: brought to that of {source}.")
-        T = {name: T[name] for name in S}
-    Xs, Xt = (pandas.DataFrame(_numbers(X, path)) for X, path in ((S, source), (T, target)))
-    odd = [name for name in Xs.columns if _numbers_rows(Xs[name]) and _numbers_rows(Xt[name])]
+    Xs, Xt = _numbers(S, source), _numbers(T[list(S)], target)
+    odd = [name for name in Xs if all(_numbers_rows(X[name]) for X in (Xs, Xt))]
     if odd:
         notes.append(
             f"another whole number in every row of {listed(odd)}: identifiers are no features. "
@@ -190,449 +118,218 @@ def read_tables(
 
 
 def _numbers_rows(column: pd.Series) -> bool:
-    """Whether a column may number the rows: whole numbers, none of them twice."""
+    """Say whether a column may number the rows: whole numbers, none of them twice."""
     return len(column) > 2 and bool((column % 1 == 0).all() and column.is_unique)
 
 
-# Reading
+def listed(names: Iterable[object]) -> str:
+    """Write the first names of many, those with spaces around them in quotes."""
+    texts = [text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..." for text in map(str, names)]
+    shown = [printable(t) if t == t.strip() and t else repr(t) for t in texts[:_LISTED]]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    return ", ".join(shown) + more
 
 
-def _read(path: Path, separator: str, encoding: str, notes: list[str]) -> dict[str, Sequence[str]]:
-    """Read the cells of each column as text."""
-    header: list[str] = []
-    rows: list[list[str]] = []
-    try:
-        with _open(path, encoding) as stream:
-            for line, record in _records(path, stream, separator):
-                if not header:
-                    header = _check_header(path, record, separator)
-                elif len(record) == len(header):
-                    rows.append(record)
-                else:
-                    raise TableError(_unequal(path, line, record, header))
-    except FileNotFoundError as error:
-        raise TableError(f"{path} does not exist.") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise TableError(f"{path} cannot be read: {_reason(error)}.") from error
-    except UnicodeError as error:
-        raise TableError(_wrong_encoding(path, encoding, error)) from error
-    if not header:
-        raise TableError(f"{path} cannot be read as CSV: it is empty.")
-    while rows and rows[-1] == [""]:  # lines without text at the end of a table of one column
-        rows.pop()
+# Files
+
+
+def _read(path: Path, separator: str, encoding: str) -> tuple[pd.DataFrame, list[str]]:
+    """Read a file as a table of text; give the columns left out, without name and values, too."""
+    header, *rows = _records(path, _text(path, encoding), separator)
+    names = [name if name.strip() else f"Unnamed: {i}" for i, name in enumerate(header)]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise TableError(f"{path} has several columns of one name: {listed(twice)}. Rename them.")
     if len(rows) < 2:
         found = "1 row" if rows else "no rows"
         raise TableError(f"{path} has {found} below its header; at least 2 are needed.")
-    columns: dict[str, Sequence[str]] = dict(zip(header, zip(*rows, strict=True), strict=True))
-    empty = [name for name in columns if name.startswith("Unnamed: ") and not any(columns[name])]
-    for name in empty:  # from a separator at the end of each line
-        del columns[name]
-        notes.append(f"{path} has a column without name and values: left out.")
-    return columns
+    table = pd.DataFrame(rows, columns=names, dtype=object)
+    empty = [name for name in names if name.startswith("Unnamed: ") and not table[name].any()]
+    return table.drop(columns=empty), empty  # from a separator at the end of each line
 
 
-@contextmanager
-def _open(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
-    """Open a file of text, possibly packed; refuse what is no text. Read once: it may be a pipe."""
-    with path.open("rb") as file:
-        packed = file.peek(2).startswith(b"\x1f\x8b")
-        with gzip.open(file) if packed else file as data:
-            head = data.peek(8)
-            for mark, (kind, reader) in _BINARY.items():
-                if head.startswith(mark):
-                    raise TableError(
-                        f"{path} is {kind}, expected CSV text. Save it as CSV first, such as in "
-                        f"Python: pandas.{reader}({str(path)!r}).to_csv('NAME.csv', index=False)"
-                    )
-            if encoding == UTF8 and head.startswith((b"\xff\xfe", b"\xfe\xff")):
-                raise TableError(
-                    f"{path} is UTF-16, expected UTF-8. Give --encoding utf-16, or save it as "
-                    "UTF-8."
-                )
-            yield io.TextIOWrapper(data, encoding, newline="")
-
-
-def _records(path: Path, stream: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Give each record with the number of the line that it begins in.
-
-    Lines without text are passed over, except in a table of one column, where they lack a value.
-    """
-    lines: list[str] = []
-
-    def watched() -> Iterator[str]:
-        for line in stream:
-            if "\0" in line:
-                raise TableError(
-                    f"{path} holds bytes that are 0, expected text. If it is UTF-16, give "
-                    "--encoding utf-16-le or utf-16-be; else it is no CSV file."
-                )
-            lines.append(line)
-            yield line
-
-    reader = csv.reader(watched(), delimiter=separator, strict=True)
-    width = 0
-    first = 1
-    quotes = (
-        "Quotes enclose a whole cell, and those within it are written twice; a cell that only "
-        'begins with a quote, such as "5 inch, has to be written """5 inch".'
-    )
-    while True:
-        try:
-            record = next(reader, None)
-        except csv.Error as error:
-            raise TableError(
-                f"{path} cannot be read as CSV: line {first}: {error}. {quotes}"
-            ) from error
-        if record is None:
-            return
-        width = width or len(record)
-        # A text of several lines is fine. Lines that have all separators of a row are rows.
-        texts = [line for line in lines if line.strip()]
-        if len(texts) > 1 and all(text.count(separator) >= width - 1 for text in texts):
-            raise TableError(
-                f"{path} cannot be read as CSV: a quote in line {first} is closed in line "
-                f"{reader.line_num} only, and the lines between look like rows. {quotes}"
-            )
-        blank = not record or (len(record) == 1 and not record[0].strip())
-        if not blank:
-            yield first, record
-        elif width == 1:
-            yield first, [""]
-        first = reader.line_num + 1
-        lines.clear()
-
-
-def _check_header(path: Path, header: list[str], separator: str) -> list[str]:
-    """Name the columns, those without a name as pandas does; raise if two share a name."""
-    marks = [mark for mark in ";\t|," if mark != separator and mark in header[0]]
-    if len(header) == 1 and marks:
+def _text(path: Path, encoding: str) -> str:
+    """Give a file's text, possibly compressed by gzip; refuse what is no text."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
+        text = data.decode(encoding)
+    except FileNotFoundError as error:
+        raise TableError(f"{path} does not exist.") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{path} cannot be read: {error}.") from error
+    except UnicodeError as error:
+        text = "\0"
+        wrong = f"{path} is no {encoding.removesuffix('-sig')} text ({error})"
+    else:
+        wrong = f"{path} holds bytes that are 0"
+    if data.startswith(_NO_TEXT):
         raise TableError(
-            f"{path} has one column, named {_short(header[0])!r}: give the character between its "
-            f"columns with --separator, such as --separator {marks[0]!r}. Numbers need decimal "
-            "points, not decimal commas."
+            f"{path} is a spreadsheet, a Parquet or another packed file, expected CSV. Save it as "
+            "CSV first, such as with pandas.read_excel or pandas.read_parquet, and to_csv."
         )
-    header[0] = header[0].removeprefix("\ufeff")
-    names = [name if name.strip() else f"Unnamed: {i}" for i, name in enumerate(header)]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(f"{path} has several columns of one name: {listed(twice)}. Rename them.")
-    return names
+    if "\0" in text:
+        raise TableError(
+            f"{wrong}. Save it as UTF-8, or give its encoding: --encoding utf-16, utf-16-le or "
+            "utf-16-be, or --encoding cp1252 for most other files of Western Europe (which never "
+            "fails: look at the result)."
+        )
+    return text.removeprefix("\ufeff")
 
 
-def _unequal(path: Path, line: int, record: Sequence[str], header: Sequence[str]) -> str:
-    message = (
-        f"{path} cannot be read as CSV: line {line} has {len(record)} values, the header names "
-        f"{len(header)} columns ({listed(header)})."
-    )
-    if len(record) < len(header):
-        return f"{message} Complete the line, or take it out."
-    if not record[-1]:
-        return f"{message} The line ends with a separator: take it away, or add one to the header."
-    return (
-        f"{message} If it has decimal commas, write decimal points; if a text holds the separator, "
-        "put it in quotes."
-    )
+def _records(path: Path, text: str, separator: str) -> list[list[str]]:
+    """Give the cells of each row, the header first; all rows have equally many.
 
-
-def _wrong_encoding(path: Path, encoding: str, error: UnicodeError) -> str:
-    name = "UTF-8" if encoding == UTF8 else encoding
-    found = ""
-    if isinstance(error, UnicodeDecodeError):
-        around = error.object[max(error.start - 10, 0) : error.start + 10]
-        found = f": {around!r}"
-    return (
-        f"{path} is no {name} text{found}. Save it as UTF-8, or give its encoding, such as "
-        "--encoding cp1252 for most files of Western Europe (cp1252 never fails: look at the "
-        "result)."
-    )
-
-
-def _reason(error: BaseException) -> str:
-    return getattr(error, "strerror", None) or str(error)
+    Blank lines are skipped, except in a table of one column, where they lack a value.
+    """
+    lines = io.StringIO(text, newline="").readlines()
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    rows: list[list[str]] = []
+    first = 1  # the line that the record begins in
+    try:
+        for record in reader:
+            width = len(rows[0]) if rows else len(record)
+            spanned = [line for line in lines[first - 1 : reader.line_num] if line.strip()]
+            # A text of several lines is fine. Lines that have all separators of a row are rows.
+            if len(spanned) > 1 and all(line.count(separator) >= width - 1 for line in spanned):
+                raise csv.Error(f"a quote is closed in line {reader.line_num} only, after rows")
+            if len(record) < 2 and not any(map(str.strip, record)):
+                record = [""] if width == 1 and rows else []
+            others = [mark for mark in ";\t|," if mark != separator and mark in "".join(record)]
+            if others and width == 1 and not rows:
+                raise TableError(
+                    f"{path} has one column, named {listed(record)}: give the character between "
+                    f"its columns with --separator, such as --separator {others[0]!r}. Numbers "
+                    "need decimal points, not decimal commas."
+                )
+            if record and len(record) != width:
+                raise TableError(
+                    f"{path} cannot be read as CSV: line {first} has {len(record)} values, the "
+                    f"header names {width} columns ({listed(rows[0])}). Look for decimal commas, "
+                    "texts with separators but without quotes, and a separator at the line's end."
+                )
+            rows += [record] if record else []
+            first = reader.line_num + 1
+    except csv.Error as error:
+        raise TableError(
+            f"{path} cannot be read as CSV: line {first}: {error}. Quotes enclose a whole cell, "
+            'and those within it are written twice: """5 inch" for "5 inch.'
+        ) from error
+    while len(rows) > 1 and rows[-1] == [""]:  # blank lines at the end
+        rows.pop()
+    if not rows:
+        raise TableError(f"{path} cannot be read as CSV: it is empty.")
+    return rows
 
 
 # What columns hold
 
 
-def _check_identifier(name: str, label: str, target: Path, T: Mapping[str, Sequence[str]]) -> None:
-    """Raise if a column cannot name the target's rows beside the predictions."""
+def _identifiers(name: str, label: str, path: Path, T: pd.DataFrame) -> pd.Series:
+    """Give the column that names the target's rows beside the predictions."""
     if name == label or name not in T:
         raise TableError(
-            f"--id names {name!r}, which is no column of {target} beside the label; its columns "
-            f"are {listed(T)}."
+            f"--id names {name!r}, which is no column of {path} beside the label; its columns are "
+            f"{listed(T)}."
         )
     if name in WRITTEN or name.startswith("probability_"):
         raise TableError(
             f"--id names {name!r}, which is the name of a column of the predictions. Rename the "
             "column, or leave it out with --drop."
         )
-    _refuse_formulas([name, *T[name]], f"{target} has identifiers in {name!r}", "leave out --id")
+    _refuse_formulas([name, *T[name]], f"{path} has identifiers in {name!r}", "leave out --id")
+    return T[name]
 
 
 def _refuse_formulas(cells: Iterable[str], where: str, remedy: str) -> None:
-    """Raise if a spreadsheet that opens the predictions would run one of the cells.
-
-    Numbers and lone signs do no harm. To write others in another way would change them.
-    """
+    """Raise if a spreadsheet that opens the predictions would run one of the cells."""
     risky = [
         cell
         for cell in dict.fromkeys(cells)
-        if (cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA))
-        and any(map(str.isalnum, cell))
-        and _number(cell) is None
+        if re.fullmatch(_FORMULA, cell) and not re.fullmatch(_NUMBER, cell)
     ]
     if risky:
         raise TableError(
             f"{where} that a spreadsheet would run as formulas: {listed(risky)}. They are written "
-            f"as they are, so a file of predictions would carry them on. Rename them, or {remedy}."
+            f"unchanged, so the predictions would hold them, too. Rename them, or {remedy}."
         )
 
 
-def _check_labels(path: Path, name: str, text: Sequence[str], notes: list[str]) -> NDArray[Any]:
-    """Give the labels: the text of the file, or integers if all are and the text follows from them.
+def _labels(path: Path, name: str, text: pd.Series, notes: list[str]) -> NDArray[Any]:
+    """Give the labels as text, or as integers if all are and the text follows from them.
 
     A class may be named NA, None or null, which mark missing values elsewhere.
     """
-    empty = [i for i, cell in enumerate(text) if not cell.strip()]
-    if empty:
+    marks = text.str.strip().str.lower().isin(_MISSING)
+    plain = text.str.fullmatch(_PLAIN)
+    # Beside plain numbers such a mark is no class.
+    missing = marks if plain.any() and (plain | marks).all() else text.str.strip() == ""
+    if missing.any():
         raise TableError(
-            f"{path} lacks the label in {len(empty)} rows (first: row {empty[0]}, from 0). Take "
-            "these rows out."
+            f"{path} has {text[missing].iloc[0]!r} for a label in {missing.sum()} rows (first: row "
+            f"{missing.argmax()}, from 0): expected one for each. Take these rows out, or, if they "
+            "are a class, give it a name like those of the others."
         )
-    classes = list(dict.fromkeys(text))
-    values = {cell: _number(cell) for cell in classes}
-    marks = [cell for cell in classes if cell.strip().lower() in _MISSING]
-    others = [cell for cell in classes if cell not in marks]
-    if marks and others and all(values[c] is not None and _is_plain(c) for c in others):
-        rows = [i for i, cell in enumerate(text) if cell in marks]
-        raise TableError(
-            f"{path} has numbers for labels but {marks[0]!r} in {len(rows)} rows (first: row "
-            f"{rows[0]}, from 0). Take these rows out, or, if they are a class, give it a number, "
-            "too."
-        )
-    numbers = [value for value in values.values() if value is not None]
-    if len(numbers) == len(classes) and any(value % 1 for value in numbers):
+    classes = list(text.unique())
+    numbers = [cell for cell in classes if re.fullmatch(_NUMBER, cell)]
+    if len(numbers) == len(classes) and any(float(cell) % 1 for cell in classes):
         raise TableError(
             f"{path} has numbers with fractions for labels ({listed(classes)}): expected classes. "
             "If these are classes, give them names; a quantity cannot be predicted."
         )
     if len(classes) < 2:
         raise TableError(
-            f"{path} has one class only in {name!r} ({_short(classes[0])!r}): at least two are "
-            "needed."
+            f"{path} has one class only in {name!r} ({listed(classes)}): at least two are needed."
         )
     _refuse_formulas(classes, f"{path} has labels", "take these rows out")
-    alike: dict[Decimal | str, list[str]] = {}
-    for cell, value in values.items():
-        key = cell.strip()
-        alike.setdefault(key if value is None else Decimal(key), []).append(cell)
-    for same in alike.values():
-        if len(same) > 1:
-            notes.append(f"labels that are written differently are classes of their own: {same}.")
-    if all(_INTEGER.fullmatch(cell) for cell in classes):
-        return np.array(text, dtype=np.int64)
-    return np.array(text, dtype=object)
+    same: dict[Any, list[str]] = {}
+    for cell in classes:
+        same.setdefault(Decimal(cell.strip()) if cell in numbers else cell.strip(), []).append(cell)
+    notes += [
+        f"labels that are written differently are classes of their own: {cells}."
+        for cells in same.values()
+        if len(cells) > 1
+    ]
+    integers = text.str.fullmatch(_INTEGER).all()
+    return text.to_numpy(np.int64 if integers else object)
 
 
-def _is_plain(cell: str) -> bool:
-    """Whether a number is written as programs write it, such as 1 and 1.0, not 01 or 1E5."""
-    return bool(_INTEGER.fullmatch(cell)) or repr(_number(cell)) == cell
-
-
-def _number(cell: str) -> float | None:
-    """Read a finite number as it is written in English; None for others."""
-    if "_" in cell or not cell.isascii():  # which Python takes, too
-        return None
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
-
-
-def _numbers(X: Mapping[str, Sequence[str]], path: Path) -> dict[str, NDArray[np.float64]]:
+def _numbers(X: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Read columns as numbers; raise if one has no name, or holds other cells than numbers."""
-    unnamed = [name for name in X if name.startswith("Unnamed: ")]
+    unnamed = [name for name in map(str, X) if name.startswith("Unnamed: ")]
     if unnamed:
         raise TableError(
             f"{path} has columns without a name, such as a row number that was written along: "
-            f"name them, or leave them out: --drop {_quoted(unnamed)}"
+            f"name them, or leave them out: --drop {shlex.join(unnamed)}"
         )
-    numbers: dict[str, NDArray[np.float64]] = {}
-    faults: dict[str, list[str]] = {"text": [], "missing": [], "infinite": []}
-    commas = False
-    for name, cells in X.items():
-        values = _column_of_numbers(cells)
-        if values is not None:
-            numbers[name] = values
-            continue
-        wrong: dict[str, list[str]] = {}
-        for cell in cells:
-            if _number(cell) is None:
-                wrong.setdefault(_kind(cell), []).append(cell)
-        for kind, found in wrong.items():
-            example = f"{len(found)} of {len(cells)} rows" if kind == "missing" else repr(found[0])
-            faults[kind].append(f"{_short(name)} ({_short(example)})")
-        commas = commas or any(map(_DECIMAL_COMMA.fullmatch, wrong.get("text", ())))
-    if faults["text"]:
-        remedy = (
-            "Write decimal points, not decimal commas, and nothing between thousands"
-            if commas
-            else "Encode them as numbers, alike in both files, or leave them out with --drop"
-        )
-        raise TableError(
-            f"{path} has columns that are not numbers: {listed(faults['text'])}. {remedy}."
-        )
-    if faults["missing"]:
-        raise TableError(
-            f"{path} lacks values in {listed(faults['missing'])}. Fill them, alike in both files, "
-            "or leave out these rows or columns."
-        )
-    if faults["infinite"]:
-        raise TableError(
-            f"{path} has infinite values in {listed(faults['infinite'])}. Replace them, or leave "
-            "out these rows or columns."
-        )
-    return numbers
+    numbers: dict[str, Any] = {}
+    faults: dict[str, list[str]] = {kind: [] for kind in _REMEDIES}
+    for name in map(str, X):
+        cells = X[name]
+        numeric = cells.str.fullmatch(_NUMBER)
+        values = cells.where(numeric, "nan").astype(np.float64)
+        text = cells.str.strip().str.lower()
+        wrong = ~np.isfinite(values)
+        if text.isin(("true", "false")).all():
+            values = (text == "true").astype(np.float64)
+        elif wrong.any():
+            commas = cells.str.fullmatch(_DECIMAL_COMMA)
+            other = wrong & ~numeric & ~text.isin((*_MISSING, *_INFINITE))
+            kinds: Any = zip(_REMEDIES, (commas, other, wrong), strict=True)
+            kind, rows = next((kind, rows) for kind, rows in kinds if rows.any())
+            found = f"{cells[rows].iloc[0]!r} in {rows.sum()} of {len(cells)} rows"
+            faults[kind].append(f"{name} ({found})")
+        numbers[name] = values
+    for kind, columns in faults.items():
+        if columns:
+            raise TableError(f"{path} has {kind} in {listed(columns)}. {_REMEDIES[kind]}.")
+    return pd.DataFrame(numbers)
 
 
-def _column_of_numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Read a column of numbers or of truth values; None if a cell is another."""
-    text = "".join(cells)
-    if "_" in text or not text.isascii():  # see _number, which is slower
-        return None
-    try:
-        values = np.fromiter(map(float, cells), np.float64, len(cells))
-    except ValueError:
-        truth = [cell.strip().lower() for cell in cells]
-        if set(truth) <= {"true", "false"}:
-            return np.array([cell == "true" for cell in truth], dtype=np.float64)
-        return None
-    return values if np.isfinite(values).all() else None
-
-
-def _kind(cell: str) -> str:
-    """Say what a cell is that is no finite number."""
-    if cell.strip().lower() in _MISSING:
-        return "missing"
-    try:
-        return "infinite" if np.isinf(float(cell)) else "text"
-    except ValueError:
-        return "text"
-
-
-def _short(text: object) -> str:
-    """Cut a long text, for a message."""
-    text = str(text)
-    return text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..."
-
-
-def listed(names: Iterable[object]) -> str:
-    """Write the first names of many, those with spaces around them in quotes."""
-    texts = [_short(name) for name in names]
-    shown = [printable(t) if t == t.strip() and t else repr(t) for t in texts[:_LISTED]]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return ", ".join(shown) + more
-
-
-def _quoted(names: Iterable[str]) -> str:
-    text = " ".join(shlex.quote(printable(name)) for name in names)
-    return text if len(text) <= _LENGTH * _LISTED else "COLUMN ..."
-
-
-# Writing
-
-
-def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
-    """Raise a TableError if predictions could not, or should not, be written.
-
-    Parameters
-    ----------
-    path : Path
-    inputs : sequence of Path
-        Never overwritten.
-    force : bool
-        Whether another file that exists may be.
-    """
-    if path.is_dir():
-        raise TableError(f"--output names a folder: {path}. Name a file in it.")
-    if path.exists() and not path.is_file():
-        raise TableError(f"--output names a device or a pipe, expected a file: {path}.")
-    if not path.parent.is_dir():
-        raise TableError(f"The folder of --output does not exist: {path.parent}.")
-    if any(path.resolve() == other.resolve() for other in inputs):
-        raise TableError(f"--output names an input: {path}.")
-    if path.exists() and not force:
-        raise TableError(
-            f"{path} exists. Name another file with --output, or overwrite it with --force."
-        )
-    if path.exists() and not path.stat().st_mode & 0o222:
-        raise TableError(f"--output names a file that is read-only: {path}. Name another file.")
-    if not os.access(path.resolve().parent, os.W_OK):
-        raise TableError(f"The folder of --output cannot be written to: {path.resolve().parent}.")
-
-
-def write_predictions(
-    path: Path,
-    predicted: NDArray[Any],
-    probabilities: NDArray[np.float64] | None,
-    classes: NDArray[Any],
-    *,
-    identifiers: pd.Series | None = None,
-    more: Mapping[str, Sequence[Any] | NDArray[Any]] | None = None,
-    force: bool,
-) -> None:
-    """Write one line for each target row; the file is whole at any time.
-
-    Parameters
-    ----------
-    path : Path
-    predicted : ndarray of shape (n,)
-    probabilities : ndarray of shape (n, n_classes) or None
-    classes : ndarray of shape (n_classes,)
-    identifiers : Series of shape (n,) or None
-        Written along under its own name.
-    more : mapping of str to array-like of shape (n,), or None
-        Further columns.
-    force : bool
-        Whether a file that exists is replaced.
-
-    Raises
-    ------
-    TableError
-        The file exists, or cannot be written. What was there before is unchanged.
-    """
-    columns: dict[str, Any] = {"row": np.arange(len(predicted))}
-    if identifiers is not None:
-        columns[str(identifiers.name)] = identifiers.to_numpy()
-    columns["prediction"] = predicted
-    if probabilities is not None:
-        named = zip(classes, probabilities.T, strict=True)
-        columns |= {f"probability_{label}": values for label, values in named}
-    frame = import_pandas().DataFrame(columns | dict(more or {}))
-    try:
-        _write_whole(path, frame, force=force)
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {_reason(error)}.") from error
-
-
-def _write_whole(path: Path, frame: pd.DataFrame, *, force: bool) -> None:
-    """Write beside the file, and rename: whatever ends the program leaves the old or the new."""
-    path = path.resolve()  # a link stays one
-    temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
-    # The csv module of Python 3.11 leaves carriage returns bare, which readers take for line ends.
-    texts = [*frame.columns, *frame.select_dtypes(exclude="number").to_numpy(dtype=object).flat]
-    bare = any("\r" in str(text) for text in texts)
-    quoting: Literal[0, 1] = csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL
-    try:
-        with temporary.open("x", encoding="utf-8", newline="") as stream:
-            frame.to_csv(stream, index=False, lineterminator="\n", quoting=quoting)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if not force:
-            path.open("x").close()
-        elif path.exists():
-            shutil.copymode(path, temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+_REMEDIES = {
+    "decimal commas": "Write decimal points, and nothing between thousands",
+    "text": "Encode it as numbers, in the same way in both files, or leave it out with --drop",
+    "missing or infinite values": "Replace them, in the same way in both files, or leave out these "
+    "rows or columns",
+}

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from krda._switch import accelerated
-from krda.parameters import require_integer, require_number
 from krda.rnade import RNADE
+from krda.validation import require_integer, require_number
 
 #: Rows of a domain that are held out at most: enough to rank states of one training; with more,
 #: evaluation would dominate a fit.

@@ -10,21 +10,20 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from krda.adaptation import (
-    FloatArray,
-    check_same_columns,
-    fresh_fit,
-    remember_columns,
-    require_finite,
-    seed_from,
-)
+from krda.base import fresh_fit, seed_from
 from krda.fitting import DOMAINS, Domain, MapFit, block_rows, fit_maps
-from krda.inputs import check_rows
 from krda.mixture import QuantileMethod
-from krda.parameters import require_integer
 from krda.preprocessing import ColumnMap, ColumnOrder, Scaling
 from krda.rnade import RNADEDensity
 from krda.transport import knothe_rosenblatt
+from krda.validation import (
+    FloatArray,
+    check_rows,
+    check_same_columns,
+    remember_columns,
+    require_finite,
+    require_integer,
+)
 
 
 class KnotheRosenblatt(MapFit):

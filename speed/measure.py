@@ -31,7 +31,8 @@ from typing import Any
 Row = dict[str, Any]
 LOOPS = "krda._fast.loops"  # what numba compiles
 # torch's optimisers load torch._dynamo, a second's work, when the first one is made.
-_PRELOAD = ["torch._dynamo", "sklearn.svm", "sklearn.dummy", "krda.estimator", "speed.sections"]
+_PRELOAD = ["torch._dynamo", "sklearn.svm", "sklearn.dummy", "krda.estimator", "krda._fast",
+            "speed.sections"]  # fmt: skip
 
 
 class NotRun(Exception):
@@ -250,14 +251,14 @@ def _reset_peak() -> float:
     return _peak()
 
 
-def switch_off(fast: str) -> None:
+def switch_off(accelerators: str) -> None:
     """Switch off the accelerators of krda in a module of ``krda._fast``, for this process."""
-    from krda import KRDA, _switch
+    from krda._switch import fast_functions
 
-    assert KRDA is not None  # With it, all of them have registered.
-    for name, function in tuple(_switch.FAST.items()):
-        if function.__module__.startswith(fast):
-            del _switch.FAST[name]
+    functions = fast_functions()
+    for name, function in tuple(functions.items()):
+        if function.__module__.startswith(accelerators):
+            del functions[name]
 
 
 def available_cores() -> set[int]:

@@ -25,7 +25,7 @@ def _subsample(angle: str, repetition: int) -> Any:
 def prepare(count: int, together: bool, max_steps: int, n_tasks: int = 1) -> Prepared:
     """Prepare fits to repetitions of some moons tasks, with a seed each."""
     from krda import KRDA
-    from krda.adaptation import Domains, fit_together
+    from krda.base import Domains, fit_together
 
     drawn = [_subsample(angle, r) for angle in _TASKS[:n_tasks] for r in range(count)]
     given = [Domains(data.Xs, data.ys, data.Xt) for data in drawn]

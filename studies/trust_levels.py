@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krda import KRDA
-from krda.assessment import DensityCheck, RefitCheck, TransportCheck, order_beyond_seeds
+from krda.checks import DensityCheck, RefitCheck, TransportCheck, order_beyond_seeds
 from krda.trust import _check_left_out
 from studies.common import command
 

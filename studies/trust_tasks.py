@@ -18,7 +18,8 @@ import pandas as pd
 
 from experiments.cells.configuration import cell_from_config, compose_config, config_names
 from experiments.reading.figures.fits import fit_repetition
-from krda.assessment import Assessment, order_beyond_seeds
+from krda.assessment import Assessment
+from krda.checks import order_beyond_seeds
 from krda.trust import assess
 from studies.common import ROOT, command, task_names, write_csv
 

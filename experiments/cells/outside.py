@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from krda.adaptation import DomainAdaptationClassifier
+from krda.base import DomainAdaptationClassifier
 
 
 class Outside(DomainAdaptationClassifier):

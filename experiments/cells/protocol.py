@@ -24,7 +24,7 @@ from experiments.datasets.base import LockedLabels, Task, freeze_arrays, unlock
 from experiments.seeds import derive_seed
 from experiments.seeds import method_seed as seed_of_names
 from experiments.settings import check_protocol
-from krda.adaptation import DomainAdaptationClassifier, Domains, fit_together
+from krda.base import DomainAdaptationClassifier, Domains, fit_together
 
 Method = DomainAdaptationClassifier | TargetOnly
 MethodFactory = Callable[[int], Method]
@@ -131,7 +131,7 @@ def measure_together(
     """Measure several repetitions of a method whose models train as one program.
 
     With pinned kernels the accuracies are those of :func:`measure`, one repetition after another;
-    see :func:`krda.adaptation.fit_together`. The time of the common fit is divided evenly. For
+    see :func:`krda.base.fit_together`. The time of the common fit is divided evenly. For
     each repetition, the list has what its fit or its prediction raised in place of a measurement.
     """
     methods = [factory(seed) for seed in seeds]

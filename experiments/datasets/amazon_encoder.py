@@ -50,7 +50,7 @@ from experiments.datasets.amazon import (
     label_key,
 )
 from experiments.datasets.amazon_raw import Reviews
-from krda.adaptation import require_finite
+from krda.validation import require_finite
 
 Tensor = torch.Tensor
 

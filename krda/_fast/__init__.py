@@ -1,7 +1,7 @@
 """Optional accelerators: each registers in place of a plain function of the same signature.
 
-Nothing but ``krda/__init__.py`` imports this package. Without it, or with what is missing here
-(numba, for the compiled loops), the plain code runs and gives the same results up to rounding:
+Nothing but the one switch, :mod:`krda._switch`, imports this package. The results are those of the
+plain code up to rounding. Without numba there are no compiled loops.
 
 - :mod:`krda._fast.training` in place of :func:`krda.training.fit_all`;
 - :mod:`krda._fast.loops` in place of :func:`krda.mixture.quantile` and of the two Rosenblatt

@@ -39,12 +39,13 @@ def quantile(
     if method != "newton" or not _usual(u) or not _TINY <= float(u.min()) <= float(u.max()) < 1.0:
         return NotImplemented
     rows, n = u.detach().reshape(-1).contiguous(), means.shape[-1]
-    mixtures = [
+    w, mu, sigma = (
         p.detach().expand(*u.shape, n).reshape(len(rows), n).mT.contiguous().numpy()
         for p in (weights, means, stds)
-    ]
+    )
     z = torch.empty_like(rows)
-    n_open, bad = kernels.quantile(rows.numpy(), *mixtures, z.numpy(), 2.0 * math.sqrt(_TINY))
+    least = 2.0 * math.sqrt(_TINY)
+    n_open, bad = kernels.quantile(rows.numpy(), w, mu, sigma, z.numpy(), least)
     return NotImplemented if n_open or bad >= 0 else z.view(u.shape)
 
 
@@ -90,6 +91,7 @@ def _transform(density: RNADEDensity, rows: Tensor, *, inverse: bool) -> Tensor:
                     method = density.quantile_method
                     out[i] = mixture.quantile(columns[i], *by_row, method=method)
                 else:
-                    kernels.cdf(columns[i].numpy(), *mixtures.numpy(), out[i].numpy())
+                    w, mu, sigma = mixtures.numpy()
+                    kernels.cdf(columns[i].numpy(), w, mu, sigma, out[i].numpy())
                 x_i = out[i] if inverse else columns[i]
     return result.mT

@@ -82,7 +82,7 @@ class Parameters(NamedTuple):
     def like(self, flat: Tensor) -> Parameters:
         """Views of rows made by :meth:`flat`, of any number of models."""
         parts = torch.split(flat, [part[0].numel() for part in self], dim=1)
-        return Parameters(*(p.unflatten(1, q.shape[1:]) for p, q in zip(parts, self, strict=True)))
+        return Parameters(*(p.view(len(p), *q.shape[1:]) for p, q in zip(parts, self, strict=True)))
 
 
 class Rows(NamedTuple):

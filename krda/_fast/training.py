@@ -154,7 +154,8 @@ def _train(
             losses.append(loss)
         if not options.evaluates_after(n_steps):
             continue
-        looked_at = sum(nll(p, rows, sigma_floor)[0] for rows in evaluation)
+        nlls = (nll(p, rows, sigma_floor)[0] for rows in evaluation)
+        looked_at = sum(nlls, best.new_zeros(()))
         stay = []
         for i, r in enumerate(active):
             if progress[r].record(n_steps, [loss[i] for loss in losses], looked_at[i]):

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from baselines.reference import SourceOnly, TargetOnly
-from krda.adaptation import DomainAdaptationClassifier
+from krda.base import DomainAdaptationClassifier
 
 
 def test_source_only_is_the_classifier_on_the_source(domains):

@@ -12,7 +12,7 @@ import pytest
 from baselines.adversarial import CDAN, DANN
 from baselines.discrepancy import DAN, JAN
 from baselines.source_hypothesis import SHOT
-from krda.adaptation import Domains, fit_together
+from krda.base import Domains, fit_together
 
 METHODS = [DANN, CDAN, DAN, JAN, SHOT]
 SMALL = {"hidden_size": 21, "n_layers": 3, "n_epochs": 4, "batch_size": 16}

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from krda import KRDA, DivergenceError, KnotheRosenblatt
-from krda.adaptation import Domains, fit_together
+from krda.base import Domains, fit_together
 
 QUICK = {"max_steps": 30, "hidden_size": 10, "n_components": 3, "random_state": 0}
 

@@ -1,4 +1,4 @@
-"""Rows that are carried where no target row ever was are told, and no others."""
+"""Rows that are transported where no target row ever was are reported, and no others."""
 
 import warnings
 
@@ -10,11 +10,11 @@ from krda import KRDA
 from krda.extrapolation import FAR_WIDTHS, column_ranges, describe_far_rows
 
 RANGE = np.array([[0.0, -1.0, 5.0], [2.0, 1.0, 5.0]])
-ORDER = np.array([1, 0])  # the third column is constant and was not carried
+ORDER = np.array([1, 0])  # the third column is constant and was not transported
 
 
-def describe(carried, *, training=False):
-    return describe_far_rows(np.array(carried), RANGE, ORDER, training=training)
+def describe(transported, *, training=False):
+    return describe_far_rows(np.array(transported), RANGE, ORDER, training=training)
 
 
 def heavy_tailed_task(n=100, d=4):
@@ -32,12 +32,12 @@ def test_ranges_are_the_least_and_the_largest_of_each_column():
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-def test_the_limit_is_so_many_widths_beyond_the_range_on_either_side(side):
+def test_the_limit_is_ten_widths_beyond_the_range_on_either_side(side):
     edge = 1.0 + side * (1.0 + 2.0 * FAR_WIDTHS)  # of the first column: 0 to 2, width 2
     assert describe([[edge, 0.0, 5.0]]) is None
     message = describe([[edge + side * 1e-6, 0.0, 5.0]])
     assert message is not None
-    assert "1 of 1 rows were carried far outside" in message
+    assert "1 of 1 rows were transported far outside" in message
 
 
 def test_the_message_names_rows_columns_in_their_order_and_what_was_expected():
@@ -49,7 +49,7 @@ def test_the_message_names_rows_columns_in_their_order_and_what_was_expected():
     assert "clip" in message
 
 
-def test_columns_that_were_not_carried_are_not_looked_at():
+def test_columns_that_were_not_transported_are_not_looked_at():
     assert describe([[1.0, 0.0, 1e30]]) is None
 
 
@@ -76,9 +76,9 @@ def test_a_fit_warns_once_of_its_own_rows(monkeypatch):
     transport = KRDA._transport
 
     def lose_a_row(self, X):
-        carried = transport(self, X)
-        carried[7, 2] = 1e14
-        return carried
+        transported = transport(self, X)
+        transported[7, 2] = 1e14
+        return transported
 
     monkeypatch.setattr(KRDA, "_transport", lose_a_row)
     with pytest.warns(UserWarning, match=r"first row 7: column 2 .* and fit again") as caught:
@@ -99,10 +99,10 @@ def test_new_rows_of_ordinary_tables_give_no_warning(distribution, n):
         KRDA(random_state=0, max_steps=200).fit(Xs, Xs[:, 0] > 0.5, Xt).transform(new)
 
 
-def test_columns_are_called_by_their_names_where_they_have_some():
+def test_columns_are_called_by_their_names_if_they_have_some():
     names = ["age", "income", "flag"]
-    carried = np.array([[1e14, 7e3, 5.0]])
-    message = describe_far_rows(carried, RANGE, ORDER, training=False, names=names)
+    transported = np.array([[1e14, 7e3, 5.0]])
+    message = describe_far_rows(transported, RANGE, ORDER, training=False, names=names)
     assert message is not None
     assert "columns ['income', 'age']" in message
     assert "column income at 7e+03" in message

@@ -5,7 +5,7 @@ from sklearn.svm import SVC
 from baselines.naive import DomainStandardization
 from baselines.reference import SourceOnly
 from krda import KRDA
-from krda.adaptation import Domains, fit_together
+from krda.base import Domains, fit_together
 
 
 def domains(seed, n=40, d=2):

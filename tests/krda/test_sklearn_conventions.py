@@ -25,7 +25,7 @@ from baselines.reference import SourceOnly, TargetOnly
 from baselines.subspace_alignment import SubspaceAlignment
 from baselines.transfer_components import TransferComponentAnalysis
 from krda import KRDA
-from krda.adaptation import Domains, fit_together
+from krda.base import Domains, fit_together
 
 # Checks of scikit-learn that fit nothing: its others fit to one table, which no method here does.
 FITLESS_CHECKS = [

@@ -68,7 +68,7 @@ def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
     record = run_cell(cell)
     error = record.outcomes[0].error
     assert "InvalidParameterError" in error
-    assert "[krda/adaptation.py:" in error
+    assert "[krda/base.py:" in error
     assert str(repetitions._ROOT) not in dumps(record)
 
 

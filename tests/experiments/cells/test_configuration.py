@@ -15,7 +15,7 @@ from experiments.cells.configuration import (
 from experiments.cells.plan import load_table
 from experiments.cells.protocol import Protocol
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
-from krda.adaptation import DomainAdaptationClassifier
+from krda.base import DomainAdaptationClassifier
 
 DATASETS = config_names("dataset")
 METHODS = config_names("method")

@@ -118,7 +118,7 @@ def concerned_by(monkeypatch, module):
         "experiments.seeds",
         "experiments.threads",
         "experiments.datasets.base",
-        "krda.adaptation",
+        "krda.base",
     ],
 )
 def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch, module):

@@ -1,14 +1,22 @@
-"""Tables and labels that would be misread without a word are refused, and named."""
+"""Tables, labels and parameters that would be misread are refused, and named."""
 
 import datetime
 import decimal
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from krda import KRDA
-from krda.inputs import check_labels, check_rows
+from krda.validation import (
+    check_labels,
+    check_rows,
+    find_device,
+    require_integer,
+    require_number,
+    require_truth,
+)
 
 ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
 DAYS = pd.date_range("2020-01-01", periods=3)
@@ -33,7 +41,7 @@ def test_columns_of_dates_are_named(table):
 
 
 @pytest.mark.parametrize("unit", ["s", "ns"])
-def test_an_array_of_dates_is_refused_for_its_numbers_hang_on_the_unit(unit):
+def test_an_array_of_dates_is_refused_since_its_numbers_depend_on_the_unit(unit):
     dates = np.array([["2020-01-01"], ["2020-01-02"]], dtype=f"datetime64[{unit}]")
     with pytest.raises(ValueError, match="dates or durations"):
         check_rows(dates, "Xs", 2)
@@ -238,3 +246,27 @@ def test_columns_of_which_one_has_a_name_go_by_no_position():
     model = KRDA(max_steps=5, random_state=0).fit(Xs, Xs["a"] > 0, Xs + 1)
     with pytest.raises(ValueError, match="same features"):
         model.predict(Xs.set_axis(["a", 1], axis=1))
+
+
+@pytest.mark.parametrize("name", ["abacus", "cuda:99", "meta:x"])
+def test_a_device_that_is_not_there_is_named(name):
+    with pytest.raises(ValueError, match=name):
+        find_device(name)
+
+
+@pytest.mark.parametrize("value", [0, 1.5, "3", True, None])
+def test_integers_are_checked(value):
+    with pytest.raises(ValueError, match="n_epochs must be an integer of at least 1"):
+        require_integer("n_epochs", value, 1)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", None, True, 10**400])
+def test_numbers_are_checked(value):
+    with pytest.raises(ValueError, match="learning_rate must be a positive finite number"):
+        require_number("learning_rate", value, positive=True)
+    require_number("trade_off", 0, positive=False)
+
+
+def test_truth_values_are_checked():
+    with pytest.raises(ValueError, match="spread_atoms must be True or False, got 'no'"):
+        require_truth("spread_atoms", "no")

@@ -1,0 +1,54 @@
+r"""Text on a terminal: escape sequences are shown, not obeyed, and a lost stream ends nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Escape the characters that a terminal obeys or hides, except those in ``keep``."""
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
+
+
+class Console:
+    """Standard output and errors, which may end early: a closed pipe, a full disk.
+
+    ``lost`` says whether standard output ended. The work goes on: its result is the file.
+    """
+
+    def __init__(self) -> None:
+        self.lost = False
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+
+    def say(self, text: str = "", end: str = "\n") -> None:
+        """Print on standard output, unless it ended."""
+        if self.lost:
+            return
+        try:
+            print(printable(text, keep="\n"), end=end, flush=True)
+        except OSError as error:
+            self.lost = True
+            _discard(sys.stdout)
+            if not isinstance(error, BrokenPipeError):
+                self.complain(f"standard output cannot be written: {error.strerror}")
+
+    def complain(self, text: str) -> None:
+        """Print an error."""
+        try:
+            print(f"error: {printable(text, keep=chr(10))}", file=sys.stderr, flush=True)
+        except OSError:
+            _discard(sys.stderr)
+
+
+def _discard(stream: Any) -> None:
+    """Redirect a broken stream to nothing, or the interpreter fails when it ends."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

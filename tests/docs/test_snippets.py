@@ -60,6 +60,16 @@ class Parsed(Exception):
     """Raised when a command line was found right, in place of running it."""
 
 
+def parse_only(parse):
+    """Make a method of a parser that ends the program when it has parsed the command line."""
+
+    def parse_and_end(self, args=None, namespace=None):
+        parse(self, args, namespace)
+        raise Parsed
+
+    return parse_and_end
+
+
 def compose(overrides):
     """Compose the config of a run or a sweep by Hydra, at the first value of each list."""
     from hydra import compose, initialize_config_dir
@@ -96,13 +106,10 @@ def test_a_command_is_one_that_its_program_understands(command, monkeypatch, cap
     if program == "experiments.run":
         compose(arguments)
         return
-    parse = argparse.ArgumentParser.parse_args
-
-    def parse_only(self, args=None, namespace=None):
-        parse(self, args, namespace)
-        raise Parsed
-
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_only)
+    for method in ("parse_args", "parse_intermixed_args"):
+        monkeypatch.setattr(
+            argparse.ArgumentParser, method, parse_only(getattr(argparse.ArgumentParser, method))
+        )
     monkeypatch.setattr("sys.argv", [program, *arguments])
     monkeypatch.setattr("experiments.threads.limit_threads", lambda **options: None)
     script = program.endswith(".py")

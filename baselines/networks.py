@@ -51,7 +51,8 @@ from baselines.rows import ColumnScaling, fork, gather, hold_out
 from baselines.rows import count_batches as count_batches
 from baselines.stacked import Network, build, mlp, stack, unstack
 from baselines.training import Trained
-from krda.base import DomainAdaptationClassifier, Domains, seed_from
+from krda.base import DomainAdaptationClassifier, Domains
+from krda.scikit import seed_from
 from krda.validation import (
     FloatArray,
     find_device,

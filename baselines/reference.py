@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from krda.base import AlignedClassifier, AlignedSource, fresh_fit, new_classifier
+from krda.base import AlignedClassifier, AlignedSource
+from krda.scikit import fresh_fit, new_classifier
 from krda.validation import (
     FloatArray,
     check_labels,

@@ -16,23 +16,11 @@ from krda.checks import (
     MIN_ROWS,
     ColumnGap,
     DensityCheck,
-    Difference,
     RefitCheck,
     TransportCheck,
     order_beyond_seeds,
 )
 from krda.console import printable
-
-__all__ = [
-    "Assessment",
-    "ClassShare",
-    "ColumnGap",
-    "DensityCheck",
-    "Difference",
-    "RefitCheck",
-    "TransportCheck",
-    "order_beyond_seeds",
-]
 
 _N_CLASSES = 5  # that a report shows at most
 

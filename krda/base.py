@@ -10,26 +10,28 @@ No signature here has an argument for target labels. This is the label firewall 
 
 from __future__ import annotations
 
-import numbers
-import sys
-import zlib
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
-from types import FrameType
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.pipeline import Pipeline
-from sklearn.svm import SVC
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from krda.scikit import (
+    called_by_pipeline,
+    checksum,
+    classifier_has,
+    forget_fit,
+    fresh_fit,
+    new_classifier,
+    no_transformer,
+    refuse_wrong_callers,
+    warn_of_offsets,
+)
 from krda.validation import (
     FloatArray,
     check_labels,
@@ -37,13 +39,7 @@ from krda.validation import (
     check_same_columns,
     remember_columns,
     require_finite,
-    warn_user,
 )
-
-# A column's mean, in its standard deviations, above which the user is warned: for classifiers with
-# gamma="scale", which counts offsets as variance, and for others, whose distances lose half their
-# digits.
-_FAR_OFFSET_SCALE, _FAR_OFFSET = 1e2, 1e7
 
 
 class AlignedSource(NamedTuple):
@@ -121,13 +117,13 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
             The method failed numerically; the message says where.
         """
         with fresh_fit(self):
-            _refuse_wrong_callers(self)
+            refuse_wrong_callers(self)
             self._fit(*self._validate_domains(Xs, ys, Xt))
         return self
 
     def fit_transform(self, Xs: ArrayLike, ys: Any = None, Xt: Any = None) -> NoReturn:
         """Raise TypeError: a pipeline transforms all rows in one way, these methods do not."""
-        raise TypeError(_no_transformer(self))
+        raise TypeError(no_transformer(self))
 
     @abstractmethod
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
@@ -170,9 +166,8 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         Raise TypeError if a pipeline of scikit-learn calls: it would pass target rows, too.
         """
         check_is_fitted(self)
-        caller = str(sys._getframe(2).f_globals.get("__name__"))
-        if caller.startswith(("sklearn.pipeline", "sklearn.compose")):
-            raise TypeError(_no_transformer(self))
+        if called_by_pipeline(2):
+            raise TypeError(no_transformer(self))
         return check_same_columns(self, Xs, name="Xs", fitted="Xs of the fit", min_rows=1)
 
 
@@ -230,7 +225,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
     def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
         """Train the final classifier on aligned source rows and set ``classifier_``."""
         require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
-        _warn_of_offsets(aligned.X, classifier)
+        warn_of_offsets(aligned.X, classifier)
         weights = {} if aligned.sample_weight is None else {"sample_weight": aligned.sample_weight}
         self.classifier_ = classifier.fit(aligned.X, ys, **weights)
 
@@ -249,7 +244,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
         rows = self._seen_by_classifier(X)  # first: it says if nothing was fitted
         return self.classifier_.predict(rows)
 
-    @available_if(lambda self: _classifier_has(self, "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: classifier_has(self, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict the classes' probabilities for target rows, if the classifier can.
 
@@ -266,7 +261,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
         rows = self._seen_by_classifier(X)  # first: it says if nothing was fitted
         return self.classifier_.predict_proba(rows)
 
-    @available_if(lambda self: _classifier_has(self, "decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: classifier_has(self, "decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the classifier's decision function of target rows, if it has one.
 
@@ -286,99 +281,6 @@ class AlignedClassifier(DomainAdaptationClassifier):
         mapped = self._map_target(self._validate_target(X))
         require_finite(mapped, f"{type(self).__name__}: the mapped target")
         return mapped
-
-
-# Classifiers
-
-
-def new_classifier(given: Any) -> Any:
-    """Copy the classifier that a method is to train, ``SVC()`` for None; refuse all others."""
-    classifier = SVC() if given is None else clone(given)
-    # An estimator that only resembles scikit-learn's has no tags that say what it is.
-    if hasattr(classifier, "__sklearn_tags__"):
-        fits = is_classifier(classifier)
-    else:
-        fits = hasattr(classifier, "fit") and hasattr(classifier, "predict")
-    if not fits:
-        raise ValueError(
-            f"classifier must be a classifier, got {given!r}: it would not predict labels. Give "
-            "one such as sklearn.svm.SVC(), or a pipeline or search whose last step is one."
-        )
-    return classifier
-
-
-def _classifier_has(method: AlignedClassifier, name: str) -> bool:
-    """Say for :func:`available_if` whether an aligned classifier's own classifier has a method."""
-    given = SVC() if method.classifier is None else method.classifier
-    getattr(getattr(method, "classifier_", given), name)  # AttributeError in its own words
-    return True
-
-
-def _warn_of_offsets(X: FloatArray, classifier: Any) -> None:
-    """Warn of columns whose offset is far larger than their spread, for the classifier's sake."""
-    scale = getattr(classifier, "gamma", None) == "scale"
-    limit = _FAR_OFFSET_SCALE if scale else _FAR_OFFSET
-    with np.errstate(all="ignore"):
-        offset, deviation = np.abs(X.mean(axis=0)), X.std(axis=0)
-        varies = np.ptp(X, axis=0) > 1e-13 * offset  # more than by rounding
-        columns = np.flatnonzero(varies & (offset > limit * deviation))
-    if len(columns):
-        within = "" if isinstance(classifier, Pipeline) else (
-            ", or scale them within the classifier: make_pipeline(StandardScaler(), SVC())"
-        )  # fmt: skip
-        warn_user(
-            f"Columns {columns.tolist()} of the rows that the classifier is trained on have a mean "
-            f"of more than {limit:g} standard deviations. Distances lose digits there, and the "
-            "gamma='scale' of SVC counts offsets as variance, which blurs everything else. "
-            f"Subtract the same constant from these columns in both domains{within}."
-        )
-
-
-# Pipelines
-
-
-def _no_transformer(method: BaseEstimator) -> str:
-    name = type(method).__name__
-    return (
-        f"{name} is a classifier and no transformer of scikit-learn, so it can only be the last "
-        f"step of a pipeline: its transform is for source rows, and a pipeline would call it with "
-        f"the target rows to predict, too. Give the classifier that should follow to {name} itself "
-        "(classifier=...). For transformed source rows call fit(Xs, ys, Xt), then transform(Xs)."
-    )
-
-
-def _refuse_wrong_callers(method: BaseEstimator) -> None:
-    """Raise if scikit-learn fits a method in a way that makes its predictions wrong."""
-    for within, frame in pairwise(_calls_of_libraries()):
-        name = frame.f_code.co_name
-        if name == "_fit_one":  # a step beside others, in a FeatureUnion
-            raise TypeError(_no_transformer(method))
-        outer = frame.f_locals.get("self") if name == "fit" else None
-        # A pipeline fits its last step in `fit`, within a search too, the others in `_fit`.
-        if not isinstance(outer, Pipeline) or within.f_code.co_name == "_fit":
-            continue
-        before = [name for name, s in outer.steps[:-1] if s not in (None, "passthrough")]
-        if before and "Xt" not in (outer.transform_input or ()):
-            raise ValueError(
-                f"The pipeline transforms Xs by its steps {', '.join(before)}, but not Xt. "
-                "Both need the same transformation: transform both tables before, or call "
-                "sklearn.set_config(enable_metadata_routing=True) and make the pipeline with "
-                "transform_input=['Xt']."
-            )
-
-
-def _calls_of_libraries() -> Iterator[FrameType]:
-    """Give the frames around a fit from the inside out, up to a person's own code."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__")).split(".")[0]
-        if name not in ("krda", "sklearn", "joblib"):
-            return
-        yield frame
-        frame = frame.f_back
-
-
-# Fits
 
 
 def fit_together(
@@ -430,7 +332,7 @@ def fit_together(
     errors: list[Exception | None] = [None] * len(methods)
     checked: dict[int, Domains] = {}
     for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
-        _forget_fit(method)
+        forget_fit(method)
         try:
             checked[i] = method._validate_domains(*given)
         except Exception as error:
@@ -439,13 +341,13 @@ def fit_together(
         found = first._fit_together([methods[i] for i in checked], list(checked.values()))
     except BaseException:
         for method in methods:
-            _forget_fit(method)
+            forget_fit(method)
         raise
     for i, raised in zip(checked, found, strict=True):
         errors[i] = raised
     for method, outcome in zip(methods, errors, strict=True):
         if outcome is not None:
-            _forget_fit(method)
+            forget_fit(method)
     return errors
 
 
@@ -474,38 +376,3 @@ def _caught(method: DomainAdaptationClassifier, domains: Domains) -> Exception |
     except Exception as error:
         return error
     return None
-
-
-@contextmanager
-def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
-    """Forget an earlier fit first, and all of this one if the block raises.
-
-    Fitted attributes are those that :func:`sklearn.utils.validation.check_is_fitted` goes by: their
-    names end in an underscore.
-    """
-    _forget_fit(estimator)
-    try:
-        yield
-    except BaseException:
-        _forget_fit(estimator)
-        raise
-
-
-def _forget_fit(estimator: BaseEstimator) -> None:
-    for name in [n for n in vars(estimator) if n.endswith("_") and not n.startswith("__")]:
-        delattr(estimator, name)
-
-
-def checksum(rows: FloatArray) -> int:
-    """Give a number by which rows are recognised again, in their order."""
-    return zlib.crc32(np.ascontiguousarray(rows).data)
-
-
-def seed_from(random_state: Any) -> int:
-    """Draw an integer seed in [0, 2**31) from a scikit-learn ``random_state``.
-
-    An integer in that range is returned unchanged, so that it can be quoted in a report.
-    """
-    if isinstance(random_state, numbers.Integral):
-        return int(random_state) % 2**31
-    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from krda.validation import FloatArray
 
 #: A transported value is far out if it is beyond the target's range by more than this many widths
 #: of the range. Fitted tails reach beyond the range in good fits, too: over all tasks and

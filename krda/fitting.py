@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from krda import training, transport
-from krda.base import seed_from
 from krda.extrapolation import column_ranges, describe_far_rows
 from krda.mixture import QuantileMethod
 from krda.preprocessing import (
@@ -25,6 +24,7 @@ from krda.preprocessing import (
     unscalable_columns,
 )
 from krda.rnade import RNADE, RNADEDensity
+from krda.scikit import seed_from
 from krda.training import TrainingHistory, TrainingOptions, raise_if_diverged
 from krda.validation import (
     FloatArray,

@@ -36,7 +36,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.float64]
+from krda.validation import FloatArray
+
 Scaling = Literal["domain", "pooled"]
 ColumnOrder = Literal["given", "reversed", "random"] | ArrayLike
 

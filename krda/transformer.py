@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +9,11 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from krda.base import fresh_fit, seed_from
 from krda.fitting import DOMAINS, Domain, MapFit, block_rows, fit_maps
 from krda.mixture import QuantileMethod
 from krda.preprocessing import ColumnMap, ColumnOrder, Scaling
 from krda.rnade import RNADEDensity
+from krda.scikit import called_by_pipeline, fresh_fit, seed_from
 from krda.transport import knothe_rosenblatt
 from krda.validation import (
     FloatArray,
@@ -308,8 +307,7 @@ class KnotheRosenblatt(MapFit):
         return self.densities_[domain], self.column_maps_[domain]
 
     def _map_checked(self, X: ArrayLike, name: str, origin: Domain, goal: Domain) -> FloatArray:
-        caller = str(sys._getframe(2).f_globals.get("__name__"))
-        if caller.startswith(("sklearn.pipeline", "sklearn.compose")):
+        if called_by_pipeline(2):
             raise TypeError(_no_pipeline("A pipeline transforms every row that it is given"))
         mapped = self.map_rows(self._check(X, name), origin, goal)
         self.warn_of_far_rows(mapped, goal, training=False)

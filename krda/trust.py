@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from krda.assessment import Assessment, ClassShare
-from krda.base import Domains, checksum, fit_together, seed_from
+from krda.base import Domains, fit_together
 from krda.checks import (
     MIN_ROWS,
     N_PARTS,
@@ -44,6 +44,7 @@ from krda.estimator import KRDA
 from krda.extrapolation import describe_far_rows
 from krda.fitting import DOMAINS, Domain
 from krda.gaussian import LinearGaussianDensity
+from krda.scikit import checksum, seed_from
 from krda.validation import FloatArray, check_labels, check_same_columns, require_integer
 
 #: A distance counts as noise up to what it stays below in this share of cases without a difference.

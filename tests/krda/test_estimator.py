@@ -264,7 +264,7 @@ def flagged_task(n, share, seed):
     return np.c_[flag, rng.normal(size=n) + 4 * flag, rng.poisson(2, size=n)]
 
 
-def test_carried_flags_and_counts_take_the_targets_values_in_the_targets_proportions():
+def test_transported_flags_and_counts_take_the_targets_values_in_the_targets_proportions():
     Xs, Xt = flagged_task(1000, 0.3, 0), flagged_task(1000, 0.7, 1) * [1, 1, 3]
     model = KRDA(random_state=0, max_steps=300).fit(Xs, Xs[:, 0], Xt)
     T = model.transform(Xs)
@@ -275,7 +275,7 @@ def test_carried_flags_and_counts_take_the_targets_values_in_the_targets_proport
     assert T[:, 2].mean() == pytest.approx(Xt[:, 2].mean(), abs=0.6)
     # No flag that was set is cleared, since more are to be set: quantiles are matched.
     assert T[Xs[:, 0] == 1, 0].mean() > 0.97
-    # What depends on the flag depends on the carried flag.
+    # What depends on the flag depends on the transported flag.
     for value in (0.0, 1.0):
         mine, theirs = T[T[:, 0] == value, 1], Xt[Xt[:, 0] == value, 1]
         assert mine.mean() == pytest.approx(theirs.mean(), abs=0.4)
@@ -301,7 +301,7 @@ def test_log_density_of_a_discrete_column_is_a_log_probability():
     np.testing.assert_allclose(probability, counts / 500, atol=0.05)
 
 
-def test_rows_are_carried_one_by_one_whatever_follows_them():
+def test_rows_are_transported_one_by_one_whatever_follows_them():
     Xs, Xt = flagged_task(200, 0.3, 0), flagged_task(200, 0.7, 1)
     model = KRDA(**QUICK).fit(Xs, Xs[:, 0], Xt)
     T = model.transform(Xs)
@@ -468,14 +468,14 @@ def test_fits_together_equal_fits_alone():
 
 
 def test_nothing_of_one_fit_reaches_another():
-    def carried(seed_of_others):
+    def transported(seed_of_others):
         seeds = [seed_of_others, 0, seed_of_others]
         tasks = [Domains(*shifted_task(n=60, seed=seed)) for seed in seeds]
         methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in seeds]
         assert fit_together(methods, tasks) == [None] * 3
         return methods[1].transform(tasks[1].Xs)
 
-    assert carried(1).tobytes() == carried(2).tobytes()
+    assert transported(1).tobytes() == transported(2).tobytes()
 
 
 @pytest.mark.filterwarnings("ignore:Columns .* are constant")

@@ -116,10 +116,10 @@ def test_transported_source_samples_follow_the_target_density():
     model = make_rnade(3)
     source, target = model.density(0), model.density(1)
     x = source.sample(4000, torch.Generator().manual_seed(5))
-    carried = knothe_rosenblatt(source, target, x).numpy()
+    transported = knothe_rosenblatt(source, target, x).numpy()
     drawn = target.sample(4000, torch.Generator().manual_seed(6)).numpy()
     directions = np.vstack([np.eye(3), np.random.default_rng(0).normal(size=(10, 3))])
-    p_values = [stats.ks_2samp(carried @ v, drawn @ v).pvalue for v in directions]
+    p_values = [stats.ks_2samp(transported @ v, drawn @ v).pvalue for v in directions]
     assert min(p_values) > 0.001 / len(directions)
     # The test has power: the source itself fails it.
     assert min(stats.ks_2samp(x.numpy() @ v, drawn @ v).pvalue for v in directions) < 1e-6
@@ -138,7 +138,7 @@ def test_jacobian_satisfies_the_change_of_variables():
     model = make_rnade(3)
     source, target = model.density(0), model.density(1)
     x = source.sample(8, torch.Generator().manual_seed(8))
-    carried = knothe_rosenblatt(source, target, x)
+    transported = knothe_rosenblatt(source, target, x)
     log_det = torch.stack(
         [
             central_jacobian(lambda rows: knothe_rosenblatt(source, target, rows), row)
@@ -149,7 +149,7 @@ def test_jacobian_satisfies_the_change_of_variables():
         ]
     )
     np.testing.assert_allclose(
-        source.log_prob(x), target.log_prob(carried) + log_det, rtol=1e-4, atol=1e-4
+        source.log_prob(x), target.log_prob(transported) + log_det, rtol=1e-4, atol=1e-4
     )
 
 
@@ -194,13 +194,13 @@ def test_the_number_of_threads_changes_no_bit_and_is_left_alone(monkeypatch, set
     model = make_rnade(4)
     source, target = (model.density(i, given=lambda i, z: torch.floor(z)) for i in (0, 1))
     x = source.sample(5500, torch.Generator().manual_seed(9))
-    carried = []
+    transported = []
     for n_threads in (1, 2, 5):
         set_threads(n_threads)
-        carried.append(knothe_rosenblatt(source, target, x))
+        transported.append(knothe_rosenblatt(source, target, x))
         assert torch.get_num_threads() == n_threads
-    assert torch.equal(carried[0], carried[1])
-    assert torch.equal(carried[0], carried[2])
+    assert torch.equal(transported[0], transported[1])
+    assert torch.equal(transported[0], transported[2])
 
 
 @pytest.mark.parametrize("block_rows", [100, 1024, 4000])
@@ -263,8 +263,8 @@ def test_a_state_far_out_no_longer_overflows_standard_deviations(factor):
     with torch.no_grad():
         model.head_weight[..., 6:] = factor
     far = torch.tensor([[1e4, -1e4, 1e4], [-1e4, 1e4, -1e4]])
-    carried = knothe_rosenblatt(model.density(0), model.density(1), far)
-    assert bool(torch.isfinite(carried).all())
+    transported = knothe_rosenblatt(model.density(0), model.density(1), far)
+    assert bool(torch.isfinite(transported).all())
 
 
 def test_a_block_that_fails_ends_the_transport_and_leaves_the_threads_alone(set_threads):

@@ -14,9 +14,6 @@ from experiments.cells.catalogue import CONFIG_DIRECTORY, about, config_names
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 
-# Until the reading side asks `about`.
-METHOD_LABELS = {name: about(name).label for name in config_names("method")}
-
 
 def method_label(method: str) -> str:
     """How a method is called in tables and figures: its label, or its name without one."""

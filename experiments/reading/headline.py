@@ -65,7 +65,7 @@ def headline_of(table: Table) -> Headline:
 def progress(table: Table) -> dict[str, int]:
     """How many cells are in which state; they add up to all."""
     cells, runs = table.cells, table.runs
-    lost = runs[~runs.status.isin(["done", "pending"])]
+    lost = runs[runs.status != "done"]
     failed = pd.MultiIndex.from_frame(cells[["task", "method"]]).isin(
         list(zip(lost.task, lost.method, strict=True))
     )

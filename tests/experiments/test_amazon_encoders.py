@@ -8,8 +8,8 @@ import pytest
 from rounding import one_decimal
 from scipy import sparse
 
-from experiments.cells.cell import lost_outcome, run_cell
 from experiments.cells.plan import load_table, method_label
+from experiments.cells.repetitions import lost_outcome, run_cell
 from experiments.datasets.amazon import DEFAULT_PATH, DOMAINS, SPLITS, Amazon
 from experiments.datasets.amazon_raw import Reviews
 from experiments.reading.markdown import between

@@ -2,7 +2,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hydra.utils import instantiate
 
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
@@ -14,7 +13,7 @@ from experiments.datasets.base import LockedLabels, unlock
 
 
 def test_it_is_what_training_minimised_on_the_protocols_rows():
-    task, protocol = KRDA.load(), instantiate(KRDA.config["protocol"])
+    task, protocol = KRDA.load(), KRDA.protocol
     expected = []
     for repetition in range(2):
         data = draw_repetition(task, repetition, protocol)

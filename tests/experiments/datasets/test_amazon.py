@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cells.cell import run_cell
 from experiments.cells.configuration import cells_of, config_names
+from experiments.cells.repetitions import run_cell
 from experiments.datasets.amazon import (
     DEFAULT_PATH,
     DOMAINS,

@@ -1,4 +1,5 @@
 import ast
+import json
 from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
@@ -220,6 +221,37 @@ def test_numba_that_is_not_installed_is_absent_whether_or_not_it_is_switched_off
 
     monkeypatch.setattr(fingerprint.importlib.metadata, "version", version)
     assert library_versions(("krda.estimator",))["numba"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("experiments.datasets.moons.Moons", "experiments.other.place.Moons", True),
+        ("baselines.adversarial.DANN", "krda.dann.DANN", True),
+        ("baselines.adversarial.DANN", "baselines.adversarial.CDAN", False),
+        ("sklearn.svm.SVC", "elsewhere.SVC", False),
+    ],
+)
+def test_a_record_keeps_its_place_if_a_class_of_the_repository_moves_and_not_if_it_is_another(
+    old, new, same
+):
+    config = {**make_cell(method="dann").config, "and": [{"_target_": "sklearn.svm.SVC"}]}
+    text = json.dumps(config)
+    assert old in text
+    moved = Cell(json.loads(text.replace(old, new)))
+    assert (moved.config_sha256 == Cell(config).config_sha256) == same
+
+
+def test_the_config_of_a_cell_names_no_class_of_the_benchmark_but_its_method_and_data():
+    text = json.dumps(make_cell(method="krda").config)
+    assert text.count('"_target_"') == 3  # and the classifier's
+
+
+def test_a_class_of_the_repository_within_a_methods_config_is_code_of_the_cell():
+    plain = make_cell("+method.estimator._target_=hydra.x.Estimator")
+    own = make_cell("+method.estimator._target_=baselines.naive.QuantileMapping")
+    assert "baselines.naive" in own.modules
+    assert own.code != plain.code
 
 
 def test_a_package_that_a_config_names_is_a_library_of_the_cell():

@@ -34,6 +34,11 @@ def about(method: str) -> About:
     )
 
 
+def method_label(method: str) -> str:
+    """How a method is called in tables and figures: its label, or its name without one."""
+    return about(method).label
+
+
 def config_names(group: str) -> tuple[str, ...]:
     """Names of the configs of a group, such as "method", sorted."""
     return tuple(sorted(path.stem for path in (CONFIG_DIRECTORY / group).glob("*.yaml")))

@@ -24,7 +24,7 @@ from experiments.store.text import canonical_json, sha256_of
 
 # --status must be quick: numerical libraries, and what needs them, are loaded where they are used.
 if TYPE_CHECKING:
-    from experiments.cells.protocol import Method, Protocol
+    from experiments.cells.protocol import Method
     from experiments.datasets.base import Dataset, Task
 
 
@@ -118,13 +118,6 @@ class Cell:
     def seed(self, repetition: int) -> int:
         """Seed of the method in a repetition."""
         return method_seed(self.dataset, self.task, self.method, repetition)
-
-    @property
-    def protocol(self) -> Protocol:
-        """How the cell is measured."""
-        from experiments.cells.protocol import Protocol
-
-        return Protocol(**self.config["protocol"])
 
     def make_method(self, seed: int) -> Method:
         """Make the unfitted method, seeded if it takes a seed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from baselines.reference import TargetOnly
 from experiments.cells.cell import Cell
-from experiments.cells.protocol import draw_repetition
+from experiments.cells.protocol import Protocol, draw_repetition
 from krda.training import TrainingHistory
 
 OBJECTIVES = ("accuracy", "held_out_nll")
@@ -34,12 +34,13 @@ def held_out_nll(cell: Cell) -> tuple[float, ...]:
     label is read. ObjectiveError if the method fits no density.
     """
     task = cell.load()
+    protocol = Protocol(**cell.config["protocol"])
     values = []
-    for repetition in range(cell.n_repetitions):
+    for repetition in range(protocol.n_repetitions):
         method = cell.make_method(cell.seed(repetition))
         if isinstance(method, TargetOnly):
             raise _no_density(cell)
-        data = draw_repetition(task, repetition, cell.protocol)
+        data = draw_repetition(task, repetition, protocol)
         method.fit(data.Xs, data.ys, data.Xt)
         history = getattr(method, "history_", None)
         if not isinstance(history, TrainingHistory):

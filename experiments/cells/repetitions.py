@@ -45,12 +45,13 @@ def run_repetitions(
     Both ways give the same accuracies. If a common training fails as a whole, each repetition runs
     alone, and ``together_error`` in its environment says why.
     """
-    from experiments.cells.protocol import draw_repetition, measure, measure_together
+    from experiments.cells.protocol import Protocol, draw_repetition, measure, measure_together
     from experiments.store.provenance import environment
 
+    protocol = Protocol(**cell.config["protocol"])
     task = cell.load()
     seeds = {repetition: cell.seed(repetition) for repetition in repetitions}
-    drawn = {r: draw_repetition(task, r, cell.protocol) for r in repetitions}
+    drawn = {r: draw_repetition(task, r, protocol) for r in repetitions}
     note: dict[str, str] = {}
     measured: Any = {}
     if together and len(repetitions) > 1 and cell.trains_together:

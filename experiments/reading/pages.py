@@ -13,7 +13,7 @@ from experiments.analysis.claims import Claim, claims
 from experiments.analysis.comparisons import ALPHA, N_BOOTSTRAP, left_out, rank_correlation
 from experiments.analysis.rounding import MISSING, between, signed
 from experiments.analysis.table import Table
-from experiments.cells.plan import method_label
+from experiments.cells.catalogue import method_label
 from experiments.published import STAND_INS
 from experiments.reading.glossary import methods_glossary
 from experiments.reading.markdown import escape, grid, items, page

@@ -11,7 +11,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -20,7 +20,6 @@ from PIL import Image
 from experiments.analysis.claims import claims
 from experiments.analysis.rounding import signed
 from experiments.analysis.table import Table
-from experiments.cells.plan import TablePlan
 from experiments.published import STAND_INS
 from experiments.published.anomalies import anomalies
 from experiments.reading import pages, wording
@@ -30,6 +29,9 @@ from experiments.reading.results import Results
 from experiments.reading.tables import PLACEBO_HEAD, placebo_rows
 from experiments.store.records import Record
 from experiments.whole_files import write_text
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
 
 NAME = "report.html"
 WIDTH = 1400

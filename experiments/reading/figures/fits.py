@@ -11,19 +11,19 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
 
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config
-from experiments.cells.plan import TablePlan
 from experiments.store.text import sha256_of
 from experiments.whole_files import write_text
 
 # Drawing what is stored does without the libraries that a fit needs, which take long to load.
 if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
     from experiments.cells.protocol import Repetition
     from krda.estimator import KRDA
 
@@ -46,20 +46,15 @@ def stored_identity(cell: Cell) -> str:
 
 
 def unfitted_krda(cell: Cell) -> KRDA:
-    """KRDA with the seed of repetition 0; ValueError if the cell's method is another one."""
-    from krda.estimator import KRDA
-
-    model = cell.make_method(cell.seed(0))
-    if not isinstance(model, KRDA):
-        raise ValueError(f"The figure shows a transport; {cell.method} is not KRDA.")
-    return model
+    """KRDA with the seed of repetition 0."""
+    return cast("KRDA", cell.make_method(cell.seed(0)))
 
 
 def fit_repetition(cell: Cell) -> tuple[KRDA, Repetition]:
     """KRDA fitted as repetition 0 of a cell, and the rows it was fitted to."""
-    from experiments.cells.protocol import draw_repetition
+    from experiments.cells.protocol import Protocol, draw_repetition
 
-    data = draw_repetition(cell.load(), 0, cell.protocol)
+    data = draw_repetition(cell.load(), 0, Protocol(**cell.config["protocol"]))
     return unfitted_krda(cell).fit(data.Xs, data.ys, data.Xt), data
 
 

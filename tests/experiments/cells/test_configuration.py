@@ -29,7 +29,7 @@ def test_every_combination_of_configs_composes_to_a_cell(dataset, method, protoc
     cell = cell_from_config(config)
     assert (cell.dataset, cell.method) == (dataset, method)
     assert not {"quick", "label", "meaning", "family"} & set(cell.config["method"])
-    assert isinstance(cell.protocol, Protocol)
+    assert isinstance(Protocol(**cell.config["protocol"]), Protocol)
 
 
 @pytest.mark.parametrize("method", METHODS)

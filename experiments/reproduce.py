@@ -34,7 +34,7 @@ set_thread_variables()
 
 from rich.console import Console
 
-from experiments.cells.configuration import config_names
+from experiments.catalogue import config_names
 from experiments.cells.curves import curves_of
 from experiments.cells.plan import TablePlan, load_table
 from experiments.cells.state import cell_state

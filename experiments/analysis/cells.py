@@ -21,7 +21,7 @@ from experiments.analysis.intervals import (
     ties_with_best,
 )
 from experiments.analysis.verdicts import judge, measured_shares
-from experiments.cells.catalogue import method_label
+from experiments.catalogue import method_label
 from experiments.published import METHODS, STAND_INS, PublishedCell, has_published, published
 from experiments.published.anomalies import Anomaly, anomalies
 

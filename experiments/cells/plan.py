@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from experiments.cells.catalogue import CONFIG_DIRECTORY, config_names
+from experiments.catalogue import CONFIG_DIRECTORY, config_names
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from experiments.analysis.agreement import agreement, common_differences
 from experiments.reading.results import stored
-from experiments.store.agreement import agreement, common_differences
 from experiments.store.records import RecordStore
 
 if TYPE_CHECKING:

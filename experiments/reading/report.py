@@ -18,7 +18,7 @@ from markupsafe import Markup
 from PIL import Image
 
 from experiments.analysis.claims import claims
-from experiments.analysis.rounding import signed
+from experiments.analysis.rounding import MISSING, number, signed
 from experiments.analysis.table import Table
 from experiments.published import STAND_INS
 from experiments.published.anomalies import anomalies
@@ -184,14 +184,14 @@ def _title(cell: Any) -> str:
         return ""
     text = "Repetitions: " + "; ".join(f"{accuracy:.2f}" for accuracy in cell.accuracies)
     if not math.isnan(cell.tolerance):
-        text += f". Tolerance: {wording.number(cell.tolerance)}"
+        text += f". Tolerance: {number(cell.tolerance)}"
     return f"{text}. Corrected half-widths: {wording.corrected_text(cell)}"
 
 
 def _mean(means: Any) -> dict[str, Any]:
     def known(what: str) -> str:
         text = wording.mean_text(means, what)
-        return "" if text == wording.MISSING else text
+        return "" if text == MISSING else text
 
     return {
         "text": wording.mean_text(means, "ours"),

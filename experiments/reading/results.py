@@ -13,7 +13,7 @@ from experiments.analysis.claims import check_claims
 from experiments.analysis.sides import timed_side
 from experiments.analysis.table import Table, make_table
 from experiments.analysis.times import seconds_of_fits
-from experiments.cells.catalogue import method_label
+from experiments.catalogue import method_label
 from experiments.cells.cell import Cell
 from experiments.cells.curves import CurvePlan, curves_of
 from experiments.cells.plan import TablePlan

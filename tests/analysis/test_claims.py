@@ -12,7 +12,7 @@ import pytest
 from experiments.analysis.cells import summarise, table_cells
 from experiments.analysis.claims import JUDGES, check_claims, claims
 from experiments.analysis.sides import COMPETITORS, published_side, side_of, timed_side
-from experiments.cells.catalogue import method_label
+from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
 from experiments.published import DATASETS, METHODS, published
 from tests.made_up import OURS, plan_of, random_values, runs_of

@@ -8,7 +8,7 @@ import pytest
 from rounding import one_decimal
 from scipy import sparse
 
-from experiments.cells.catalogue import method_label
+from experiments.catalogue import method_label
 from experiments.cells.plan import load_table
 from experiments.cells.repetitions import lost_outcome, run_cell
 from experiments.datasets.amazon import DEFAULT_PATH, DOMAINS, SPLITS, Amazon

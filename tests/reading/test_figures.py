@@ -11,7 +11,7 @@ import pytest
 
 from experiments.analysis.cells import summarise
 from experiments.analysis.table import Table, make_table
-from experiments.cells.catalogue import method_label
+from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
 from experiments.reading.figures import Figure, fits, render_figures
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from experiments.analysis.table import Table
-from experiments.cells.catalogue import method_label
+from experiments.catalogue import method_label
 from experiments.published import STAND_INS
 from experiments.reading.figures.style import (
     BLACK,

@@ -5,13 +5,8 @@ from cell_factory import SMOKE
 from hydra.utils import instantiate
 
 from baselines.reference import TargetOnly
-from experiments.cells.catalogue import about
-from experiments.cells.configuration import (
-    cell_from_config,
-    cells_of,
-    compose_config,
-    config_names,
-)
+from experiments.catalogue import about, config_names
+from experiments.cells.configuration import cell_from_config, cells_of, compose_config
 from experiments.cells.plan import load_table
 from experiments.cells.protocol import Protocol
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cells.configuration import cells_of, config_names
+from experiments.catalogue import config_names
+from experiments.cells.configuration import cells_of
 from experiments.cells.repetitions import run_cell
 from experiments.datasets.amazon import (
     DEFAULT_PATH,

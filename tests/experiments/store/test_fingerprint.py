@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from cell_factory import make_cell
 
+from experiments.catalogue import config_names
 from experiments.cells import cell as cells
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import config_names
 from experiments.store import fingerprint
 from experiments.store.fingerprint import code_fingerprint, library_versions
 
@@ -152,7 +152,7 @@ def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, da
 
 @pytest.mark.parametrize(
     "module",
-    ["cells.cell", "cells.catalogue", "store.records", "running.engine", "reading.render", "run"],
+    ["cells.cell", "catalogue", "store.records", "running.engine", "reading.render", "run"],
 )
 def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module):
     assert fingerprint._path(f"experiments.{module}") is not None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-CONFIG_DIRECTORY = Path(__file__).resolve().parents[2] / "configs"
+CONFIG_DIRECTORY = Path(__file__).resolve().parents[1] / "configs"
 
 DESCRIPTIVE = ("label", "meaning", "family")
 """Keys of a method's config that describe it and are no part of a cell."""

@@ -8,7 +8,6 @@ from record_factory import make_record
 from experiments.analysis.agreement import agreement, environment_difference
 from experiments.reading.agreement import compare_with_committed
 from experiments.store.records import RecordStore
-from scripts import compare_kernels
 from tests.made_up import plan_of
 
 FIRST = (0.5, 0.6, 0.7)  # 60 ± 24.8 %
@@ -94,40 +93,3 @@ def test_reproduce_counts_means_beyond_their_interval_apart(tmp_path, capsys):
     assert "beyond: moons/30 krda" in out
     assert "+30.00 points" in out
     assert "processor A / B (3 cells)" in out
-
-
-def test_the_table_of_two_runs_is_written_between_the_marks(tmp_path, capsys):
-    first = [record(*FIRST, task=task, environment={"cpu": "A"}) for task in ("10", "20", "30")]
-    second = [
-        record(*values, task=task, environment={"cpu": "B"})
-        for task, values in (("10", FIRST), ("20", (0.9, 0.9, 0.9)))
-    ]
-    stores(tmp_path, first, second)
-    document = tmp_path / "page.md"
-    document.write_text(f"# A\n{compare_kernels.BEGIN}\nold\n{compare_kernels.END}\nend\n")
-    directories = [str(tmp_path / name) for name in "01"]
-    assert compare_kernels.main(directories) == 0
-    text = capsys.readouterr().out
-    assert "| KRDA | 2 | 1 | 1 | 30.00 | 1.21 | 1 |" in text
-    assert "processor A / B (2 cells)" in text
-    assert "1 cells of only one of the runs" in text
-    assert compare_kernels.main([*directories, "--write", str(document)]) == 0
-    page = document.read_text()
-    assert text.strip() in page
-    assert "old" not in page
-    assert page.endswith("end\n")
-    with pytest.raises(SystemExit):
-        compare_kernels.main([directories[0], str(tmp_path / "none")])
-
-
-def test_runs_that_share_no_cell_are_refused_by_name(tmp_path, capsys):
-    stores(tmp_path, [record(*FIRST, task="10")], [record(*FIRST, task="20")])
-    with pytest.raises(SystemExit):
-        compare_kernels.main([str(tmp_path / name) for name in "01"])
-    assert "no cell of" in capsys.readouterr().err
-
-
-def test_cells_with_other_repetitions_done_make_a_table_without_rows():
-    one, other = record(*FIRST), record(0.5, "failed: no luck", 0.7)
-    text = compare_kernels.comparison({("k",): one}, {("k",): other})
-    assert "1 with other repetitions done" in text

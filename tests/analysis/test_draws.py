@@ -1,7 +1,6 @@
 """What is told of several draws of moons is what their accuracies say."""
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from experiments.cells.plan import load_table
 from experiments.reading.draws import draws_page, survival
 from experiments.reading.results import stored
 from experiments.store.records import RecordStore
-from scripts.tabulate_draws import Progress, main
 from tests.made_up import one_decimal
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -142,66 +140,6 @@ def test_spread_of_one_value_and_of_none():
     assert draws.sign(spread(pd.Series([-5.0, -5.1]))) == -1
     assert draws.sign(spread(pd.Series([5.0, -5.1]))) == 0
     assert draws.sign(none) == 0
-
-
-class Counted:
-    """A cell of which only its identity matters."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def data_sha256(self):
-        return "data"
-
-    def identity(self, data_sha256):
-        return f"{self.name} {data_sha256}"
-
-
-def test_finished_fits_are_kept_and_a_cut_line_counts_as_not_written(tmp_path, monkeypatch):
-    fits = []
-
-    def fit(cell, repetitions):
-        fits.append((cell.name, *repetitions))
-        return [type("Outcome", (), {"accuracy": 0.75 + repetitions[0] / 1000, "status": "done"})]
-
-    monkeypatch.setattr("scripts.tabulate_draws.run_repetitions", fit)
-    path = tmp_path / "below" / "progress.jsonl"
-    first = Progress(path)
-    assert [first.result(Counted("a"), r) for r in (0, 3, 0)] == ["75", "75.3", "75"]
-    assert fits == [("a", 0), ("a", 3)]
-    with path.open("a") as file:
-        file.write(json.dumps({"key": "cut"})[:-3])
-    again = Progress(path)
-    assert [again.result(Counted("a"), r) for r in (0, 3)] == ["75", "75.3"]
-    assert again.result(Counted("b"), 0) == "75"
-    assert fits[2:] == [("b", 0)]
-    assert len(path.read_text().splitlines()) == 3
-
-
-def test_the_command_measures_each_draw_by_its_own_repetition_and_nothing_twice(
-    tmp_path, monkeypatch
-):
-    fits = []
-
-    def fit(cell, repetitions):
-        (repetition,) = repetitions
-        fits.append((cell.dataset, cell.config["dataset"]["data"]["draw"], repetition, cell.label))
-        lost = cell.method == "dan" and cell.task == "40"
-        outcome = {"accuracy": None if lost else 0.5, "status": "failed", "error": "odd"}
-        return [type("Outcome", (), outcome)]
-
-    monkeypatch.setattr("scripts.tabulate_draws.run_repetitions", fit)
-    options = ["--draws", "2", "--output", str(tmp_path), "--progress", str(tmp_path / "progress")]
-    main(options)
-    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert sorted(written) == ["README.md", "moons.csv", "progress", "summary.csv"]
-    assert len(fits) == len(set(fits)) == 2 * 2 * len(load_table("moons").methods) * 9
-    assert all(draw == repetition for _, draw, repetition, _ in fits)
-    assert written["moons.csv"].decode().count("failed") == 4
-    main(options)
-    main([*options, "--render"])
-    assert len(fits) == 2 * 2 * len(load_table("moons").methods) * 9
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == written
 
 
 def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():

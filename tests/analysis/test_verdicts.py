@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from experiments.analysis.cells import table_cells
 from experiments.analysis.verdicts import (
-    TEST_ROWS,
     WIDEST,
     Verdict,
     judge,
@@ -24,7 +22,6 @@ from experiments.analysis.verdicts import (
 )
 from experiments.cells.plan import load_table
 from experiments.published import METHODS, published
-from scripts.measure_test_rows import accuracies, cells_of_table, fitted
 from tests.made_up import OURS as OURS_METHODS
 from tests.made_up import plan_of, random_values, runs_of
 
@@ -58,21 +55,6 @@ def test_shares_of_moons_are_measured_and_at_most_one() -> None:
     # Positions on a lattice: the points themselves vary less than independent ones.
     assert shares["90", "source_only"] < 0.2
     assert measured_shares("amazon") == {}
-
-
-def test_the_measured_variance_is_what_the_command_measures() -> None:
-    (row,) = [
-        row
-        for row in csv.DictReader(TEST_ROWS.read_text(encoding="ascii").splitlines())
-        if (row["task"], row["method"]) == ("90", "source_only")
-    ]
-    config = cells_of_table(("90",), ("source_only",))["90", "source_only"]
-    scores = np.array(
-        [accuracies(fitted(config, "90", k), "90", int(row["draws"])) for k in range(2)]
-    )
-    assert int(row["fits"]) == 2
-    assert float(row["accuracy"]) == pytest.approx(scores.mean(), abs=0.1)
-    assert float(row["variance"]) == pytest.approx(scores.var(axis=1, ddof=1).mean(), rel=0.1)
 
 
 def test_a_share_is_one_where_no_row_was_ever_wrong(tmp_path: Path) -> None:

@@ -166,9 +166,9 @@ def default_tables(records: Path) -> tuple[str, ...]:
     Of HEPMASS the real data's if it is on this computer, else that of the simulation, and in any
     case one of which there are records already.
     """
-    preferred, other = ("hepmass", "hepmass_sim")
-    if not _real_hepmass():
-        preferred, other = other, preferred
+    from experiments.datasets.hepmass import Hepmass
+
+    other = "hepmass_sim" if Hepmass.available() else "hepmass"
     return tuple(
         name for name in config_names("table") if name != other or (records / name).is_dir()
     )
@@ -176,24 +176,17 @@ def default_tables(records: Path) -> tuple[str, ...]:
 
 def note_on_hepmass(names: Sequence[str]) -> str | None:
     """Say which HEPMASS is in the tables; None if neither is."""
-    simulated = (
-        "HEPMASS is SIMULATED (table hepmass_sim), not the real data; docs/hepmass.md says how to "
-        "get that."
-    )
     match "hepmass" in names, "hepmass_sim" in names:
         case True, True:
             return "HEPMASS: the real data (table hepmass) and a simulation (table hepmass_sim)."
         case True, False:
             return "HEPMASS: the real data."
         case False, True:
-            return simulated
+            return (
+                "HEPMASS is SIMULATED (table hepmass_sim), not the real data; docs/hepmass.md says "
+                "how to get that."
+            )
     return None
-
-
-def _real_hepmass() -> bool:
-    from experiments.datasets.hepmass import Hepmass
-
-    return Hepmass.available()
 
 
 def _absence(options: argparse.Namespace) -> str | None:

@@ -1,4 +1,4 @@
-"""What the tables need: which cells, and what is already there."""
+"""Which cells the tables need."""
 
 from __future__ import annotations
 

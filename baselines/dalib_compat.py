@@ -75,7 +75,7 @@ except ModuleNotFoundError as error:
     if error.name is None or error.name.split(".")[0] != "dalib":
         raise
     raise ModuleNotFoundError(
-        "DANN, CDAN, DAN and JAN use dalib 0.2, which is not installed. Install it without its "
+        "DANN and CDAN use dalib 0.2, which is not installed. Install it without its "
         "dependencies (it asks for torchvision, which is not needed): "
         "pip install --no-deps dalib==0.2",
         name="dalib",

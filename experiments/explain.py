@@ -27,16 +27,17 @@ from experiments.threads import limit_threads, set_thread_variables
 
 set_thread_variables()
 
+from experiments.analysis.agreement import agreement, environment_difference
 from experiments.analysis.intervals import mean_and_interval
+from experiments.catalogue import config_names
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import cell_from_config, compose_config, config_names
+from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import CellState, cell_state
 from experiments.commands import rerun_command, results_path
 from experiments.console import run_command
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
 from experiments.published import STAND_INS, has_published, published
-from experiments.store.agreement import agreement, environment_difference
 from experiments.store.records import Outcome, Record, RecordStore
 
 

@@ -25,6 +25,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.threads import set_thread_variables
@@ -33,9 +34,9 @@ set_thread_variables()
 
 from rich.console import Console
 
-from experiments.cells.configuration import config_names
+from experiments.catalogue import config_names
 from experiments.cells.curves import curves_of
-from experiments.cells.plan import TablePlan, default_tables, load_table, note_on_hepmass
+from experiments.cells.plan import TablePlan, load_table
 from experiments.cells.state import cell_state
 from experiments.commands import rerun_command, results_path, split_names
 from experiments.console import OutputLost, run_command
@@ -157,6 +158,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     print_ledger(console, failures, options)
     return 1 if failures else status
+
+
+def default_tables(records: Path) -> tuple[str, ...]:
+    """Tables that are made if none is asked for.
+
+    Of HEPMASS the real data's if it is on this computer, else that of the simulation, and in any
+    case one of which there are records already.
+    """
+    from experiments.datasets.hepmass import Hepmass
+
+    other = "hepmass_sim" if Hepmass.available() else "hepmass"
+    return tuple(
+        name for name in config_names("table") if name != other or (records / name).is_dir()
+    )
+
+
+def note_on_hepmass(names: Sequence[str]) -> str | None:
+    """Say which HEPMASS is in the tables; None if neither is."""
+    match "hepmass" in names, "hepmass_sim" in names:
+        case True, True:
+            return "HEPMASS: the real data (table hepmass) and a simulation (table hepmass_sim)."
+        case True, False:
+            return "HEPMASS: the real data."
+        case False, True:
+            return (
+                "HEPMASS is SIMULATED (table hepmass_sim), not the real data; docs/hepmass.md says "
+                "how to get that."
+            )
+    return None
 
 
 def _absence(options: argparse.Namespace) -> str | None:

@@ -33,8 +33,9 @@ from experiments.threads import set_thread_variables
 
 set_thread_variables()
 
+from experiments.catalogue import CONFIG_DIRECTORY
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import CONFIG_DIRECTORY, cell_from_config
+from experiments.cells.configuration import cell_from_config
 from experiments.cells.repetitions import describe_error
 from experiments.console import run_command
 from experiments.directories import check_results

@@ -8,13 +8,12 @@ once, the last one to finish wins. A killed writer leaves its temporary file, wh
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 TEMPORARY = ".tmp"
 """Ends the name of a file that is not whole yet."""
@@ -40,16 +39,6 @@ def written_whole(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-
-
-@contextmanager
-def text_written_whole(path: Path, encoding: str = "utf-8") -> Iterator[TextIO]:
-    """Open a text file as :func:`written_whole`; line ends are written as given."""
-    with written_whole(path) as raw:
-        file = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
-        yield file
-        # Leaves the binary file open, to be closed by its own context.
-        file.detach()
 
 
 def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:

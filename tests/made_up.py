@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from experiments.cells.cell import record_of
 from experiments.cells.plan import TablePlan, load_table
+from experiments.cells.repetitions import record_of
 from experiments.published import METHODS, published
 from experiments.store.frame import COLUMNS
 from experiments.store.records import Outcome, RecordStore

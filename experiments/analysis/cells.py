@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -21,9 +21,12 @@ from experiments.analysis.intervals import (
     ties_with_best,
 )
 from experiments.analysis.verdicts import judge, measured_shares
-from experiments.cells.plan import TablePlan, method_label
+from experiments.catalogue import method_label
 from experiments.published import METHODS, STAND_INS, PublishedCell, has_published, published
 from experiments.published.anomalies import Anomaly, anomalies
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
 
 REPETITIONS = 5
 SHARE = 0.9

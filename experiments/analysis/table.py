@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -16,9 +17,11 @@ from experiments.analysis.cells import (
     table_cells,
 )
 from experiments.analysis.verdicts import placebo, worth
-from experiments.cells.plan import TablePlan
 from experiments.published import STAND_INS
 from experiments.published.anomalies import Anomaly
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
 
 TRIAL = "This is a trial run; its accuracies mean nothing."
 

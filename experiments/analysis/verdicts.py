@@ -34,6 +34,7 @@ import functools
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -151,21 +152,18 @@ def placebo(cells: pd.DataFrame) -> pd.DataFrame:
         theirs = sound[sound.method == column]
         others = [row for row in rows if row != column]
         for row in [column, *others] if len(theirs) else []:
-            verdicts = [
-                judge(
-                    *ours[row, cell.task],
-                    cell.published_mean,
-                    cell.published_ci95,
-                    test_rows=cell.test_rows,
-                    test_share=cell.test_share,
-                )[0]
-                for cell in theirs.itertuples()
-            ]
+            verdicts = [_of(cell, *ours[row, cell.task]) for cell in theirs.itertuples()]
             reproduced = verdicts.count(Verdict.REPRODUCED)
             within = reproduced + verdicts.count(Verdict.UNDECIDED)
             found.append((column, row, len(theirs), reproduced, within))
     columns = ["published_column", "row", "cells", "reproduced", "within_tolerance"]
     return pd.DataFrame(found, columns=columns)
+
+
+def _of(cell: Any, mean: float, half_width: float) -> Verdict:
+    published = cell.published_mean, cell.published_ci95
+    shared = {"test_rows": cell.test_rows, "test_share": cell.test_share}
+    return judge(mean, half_width, *published, **shared)[0]
 
 
 def worth(found: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,6 @@ holds launcher, paths, verbosity or what a method is called in a table.
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,12 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from experiments.seeds import method_seed
-from experiments.store.fingerprint import code_fingerprint, library_versions
+from experiments.store.fingerprint import (
+    code_fingerprint,
+    config_sha256,
+    is_own,
+    library_versions,
+)
 from experiments.store.text import canonical_json, sha256_of
 
 # --status must be quick: numerical libraries, and what needs them, are loaded where they are used.
@@ -66,13 +70,14 @@ class Cell:
     @cached_property
     def config_sha256(self) -> str:
         """Checksum of the config; names the record's file."""
-        return sha256_of(self.config)
+        return config_sha256(self.config)
 
     @property
     def modules(self) -> tuple[str, ...]:
         """Modules of this repository that the numbers depend on, except what these import."""
-        targets = (self.config["method"]["_target_"], self.config["dataset"]["data"]["_target_"])
-        own = (target.rpartition(".")[0] for target in targets)
+        targets = [self.config["method"]["_target_"], self.config["dataset"]["data"]["_target_"]]
+        targets += [target for target in _targets(self.config) if is_own(target)]
+        own = dict.fromkeys(target.rpartition(".")[0] for target in targets)
         return (*own, "experiments.cells.protocol", "experiments.cells.methods")
 
     @cached_property
@@ -103,7 +108,7 @@ class Cell:
         """Hash of everything that can change the cell's numbers."""
         return sha256_of(
             {
-                "config": self.config,
+                "config_sha256": self.config_sha256,
                 "data_sha256": data_sha256,
                 "code_fingerprint": self.code,
                 "libraries": self.libraries,
@@ -179,20 +184,3 @@ def _code(modules: tuple[str, ...]) -> str:
 @cache
 def _libraries(modules: tuple[str, ...], named: tuple[str, ...]) -> dict[str, str]:
     return library_versions(modules, named)
-
-
-_MOVED = {
-    "run_cell": "repetitions",
-    "run_repetitions": "repetitions",
-    "record_of": "repetitions",
-    "lost_outcome": "repetitions",
-    "describe_error": "repetitions",
-    "cell_state": "state",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Names that have moved, until their callers have, too."""
-    if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"experiments.cells.{_MOVED[name]}"), name)

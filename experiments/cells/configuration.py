@@ -7,14 +7,12 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from experiments.cells.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE, config_names
+from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
 from experiments.cells.cell import Cell
 from experiments.settings import canonical, check_protocol, check_seconds
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
-__all__ = ["CONFIG_DIRECTORY", "cell_from_config", "cells_of", "compose_config", "config_names"]
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
+from experiments.catalogue import CONFIG_DIRECTORY, config_names
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import CONFIG_DIRECTORY, cells_of, config_names
+from experiments.cells.configuration import cells_of
 from experiments.cells.plan import TablePlan
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.utils import instantiate
 
-from experiments.cells.protocol import Method
+if TYPE_CHECKING:
+    from experiments.cells.protocol import Method
 
 
 def make_method(config: Mapping[str, Any], seed: int) -> Method:

@@ -7,8 +7,6 @@ density comes from the rows of both domains alone.
 
 from __future__ import annotations
 
-from hydra.utils import instantiate
-
 from baselines.reference import TargetOnly
 from experiments.cells.cell import Cell
 from experiments.cells.protocol import Protocol, draw_repetition
@@ -36,7 +34,7 @@ def held_out_nll(cell: Cell) -> tuple[float, ...]:
     label is read. ObjectiveError if the method fits no density.
     """
     task = cell.load()
-    protocol: Protocol = instantiate(cell.config["protocol"])
+    protocol = Protocol(**cell.config["protocol"])
     values = []
     for repetition in range(protocol.n_repetitions):
         method = cell.make_method(cell.seed(repetition))

@@ -1,26 +1,17 @@
-"""What the tables need: which cells, and what is already there."""
+"""Which cells the tables need."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from experiments.cells.catalogue import CONFIG_DIRECTORY, about, config_names
+from experiments.catalogue import CONFIG_DIRECTORY, config_names
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
-
-# Until the reading side asks `about`.
-METHOD_LABELS = {name: about(name).label for name in config_names("method")}
-
-
-def method_label(method: str) -> str:
-    """How a method is called in tables and figures: its label, or its name without one."""
-    return about(method).label
 
 
 @dataclass(frozen=True)
@@ -68,39 +59,3 @@ def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
     for key in ("tasks", "paper", "ours", "aside"):
         content[key] = tuple(content.get(key, ()))
     return TablePlan(name=name, overrides=tuple(overrides), **content)
-
-
-def default_tables(records: Path) -> tuple[str, ...]:
-    """Tables that are made if none is asked for.
-
-    Of HEPMASS the real data's if it is on this computer, else that of the simulation, and in any
-    case one of which there are records already.
-    """
-    preferred, other = ("hepmass", "hepmass_sim")
-    if not _real_hepmass():
-        preferred, other = other, preferred
-    return tuple(
-        name for name in config_names("table") if name != other or (records / name).is_dir()
-    )
-
-
-def note_on_hepmass(names: Sequence[str]) -> str | None:
-    """Say which HEPMASS is in the tables; None if neither is."""
-    simulated = (
-        "HEPMASS is SIMULATED (table hepmass_sim), not the real data; docs/hepmass.md says how to "
-        "get that."
-    )
-    match "hepmass" in names, "hepmass_sim" in names:
-        case True, True:
-            return "HEPMASS: the real data (table hepmass) and a simulation (table hepmass_sim)."
-        case True, False:
-            return "HEPMASS: the real data."
-        case False, True:
-            return simulated
-    return None
-
-
-def _real_hepmass() -> bool:
-    from experiments.datasets.hepmass import Hepmass
-
-    return Hepmass.available()

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from baselines.reference import TargetOnly
 from experiments.datasets.base import LockedLabels, Task, freeze_arrays, unlock
 from experiments.seeds import derive_seed
-from experiments.seeds import method_seed as seed_of_names
 from experiments.settings import check_protocol
 from krda.base import DomainAdaptationClassifier, Domains, fit_together
 
@@ -101,11 +100,6 @@ def _subsample(
     size = round(fraction * n)
     # Permute first, cut later: the bound for trial runs leaves the draw of other rows alone.
     return np.sort(rng.permutation(n)[: size if max_rows is None else min(size, max_rows)])
-
-
-def method_seed(task: Task, method: str, repetition: int) -> int:
-    """Until its callers use ``experiments.seeds.method_seed``: the seed of a method on a task."""
-    return seed_of_names(task.dataset, task.name, method, repetition)
 
 
 def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:

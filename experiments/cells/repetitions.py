@@ -45,12 +45,10 @@ def run_repetitions(
     Both ways give the same accuracies. If a common training fails as a whole, each repetition runs
     alone, and ``together_error`` in its environment says why.
     """
-    from hydra.utils import instantiate
-
-    from experiments.cells.protocol import draw_repetition, measure, measure_together
+    from experiments.cells.protocol import Protocol, draw_repetition, measure, measure_together
     from experiments.store.provenance import environment
 
-    protocol = instantiate(cell.config["protocol"])
+    protocol = Protocol(**cell.config["protocol"])
     task = cell.load()
     seeds = {repetition: cell.seed(repetition) for repetition in repetitions}
     drawn = {r: draw_repetition(task, r, protocol) for r in repetitions}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
@@ -134,9 +133,3 @@ class Dataset(Protocol):
     def task(self, name: str) -> Task:
         """Load or draw one task."""
         ...
-
-
-def iterate_tasks(dataset: Dataset) -> Iterator[Task]:
-    """Yield every task of a data set, in the order of ``task_names``."""
-    for name in dataset.task_names:
-        yield dataset.task(name)

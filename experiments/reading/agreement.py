@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from experiments.cells.plan import TablePlan
+from experiments.analysis.agreement import agreement, common_differences
 from experiments.reading.results import stored
-from experiments.store.agreement import agreement, common_differences
 from experiments.store.records import RecordStore
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
 
 
 def compare_with_committed(

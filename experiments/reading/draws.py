@@ -11,7 +11,8 @@ from experiments.analysis import draws
 from experiments.analysis.cells import KRDA
 from experiments.analysis.draws import MEAN, POSITIONS
 from experiments.analysis.rounding import MISSING, number, signed
-from experiments.cells.plan import load_table, method_label
+from experiments.catalogue import method_label
+from experiments.cells.plan import load_table
 from experiments.published import published
 from experiments.published.anomalies import anomalies
 from experiments.reading.markdown import grid, page

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 import yaml
 
-from experiments.cells.catalogue import CONFIG_DIRECTORY, about
-from experiments.cells.plan import method_label
+from experiments.catalogue import CONFIG_DIRECTORY, about, method_label
 
 
 def method_meaning(method: str) -> str:

@@ -13,12 +13,13 @@ from experiments.analysis.claims import Claim, claims
 from experiments.analysis.comparisons import ALPHA, N_BOOTSTRAP, left_out, rank_correlation
 from experiments.analysis.rounding import MISSING, between, signed
 from experiments.analysis.table import Table
-from experiments.cells.plan import method_label
+from experiments.catalogue import method_label
 from experiments.published import STAND_INS
 from experiments.reading.glossary import methods_glossary
 from experiments.reading.markdown import escape, grid, items, page
 from experiments.store.provenance import kernels_line
-from experiments.store.records import Record, one_line
+from experiments.store.records import Record
+from experiments.store.text import one_line
 
 WARNING = (
     "The tasks of a data set share their domains, so they are no independent sample, but every "

@@ -21,7 +21,8 @@ from experiments.analysis.cells import mean
 from experiments.analysis.intervals import over_tasks
 from experiments.analysis.rounding import MISSING, number
 from experiments.analysis.times import seconds_by_method
-from experiments.cells.plan import load_table, method_label
+from experiments.catalogue import method_label
+from experiments.cells.plan import load_table
 from experiments.published import METHODS, STAND_INS
 from experiments.reading.draws import survival
 from experiments.reading.glossary import methods_glossary, task_naming

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from experiments.analysis.cells import cells_csv
 from experiments.analysis.table import Table
-from experiments.cells.plan import TablePlan
 from experiments.reading import pages
 from experiments.reading.figures import render_figures
 from experiments.reading.report import render_report
@@ -16,6 +16,9 @@ from experiments.reading.tables import public, to_latex, to_markdown
 from experiments.store.frame import to_frame, write_csv
 from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
 
 
 def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:

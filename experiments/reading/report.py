@@ -11,16 +11,15 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
 from experiments.analysis.claims import claims
-from experiments.analysis.rounding import signed
+from experiments.analysis.rounding import MISSING, number, signed
 from experiments.analysis.table import Table
-from experiments.cells.plan import TablePlan
 from experiments.published import STAND_INS
 from experiments.published.anomalies import anomalies
 from experiments.reading import pages, wording
@@ -30,6 +29,9 @@ from experiments.reading.results import Results
 from experiments.reading.tables import PLACEBO_HEAD, placebo_rows
 from experiments.store.records import Record
 from experiments.whole_files import write_text
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
 
 NAME = "report.html"
 WIDTH = 1400
@@ -182,14 +184,14 @@ def _title(cell: Any) -> str:
         return ""
     text = "Repetitions: " + "; ".join(f"{accuracy:.2f}" for accuracy in cell.accuracies)
     if not math.isnan(cell.tolerance):
-        text += f". Tolerance: {wording.number(cell.tolerance)}"
+        text += f". Tolerance: {number(cell.tolerance)}"
     return f"{text}. Corrected half-widths: {wording.corrected_text(cell)}"
 
 
 def _mean(means: Any) -> dict[str, Any]:
     def known(what: str) -> str:
         text = wording.mean_text(means, what)
-        return "" if text == wording.MISSING else text
+        return "" if text == MISSING else text
 
     return {
         "text": wording.mean_text(means, "ours"),

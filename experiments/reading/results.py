@@ -13,9 +13,10 @@ from experiments.analysis.claims import check_claims
 from experiments.analysis.sides import timed_side
 from experiments.analysis.table import Table, make_table
 from experiments.analysis.times import seconds_of_fits
+from experiments.catalogue import method_label
 from experiments.cells.cell import Cell
 from experiments.cells.curves import CurvePlan, curves_of
-from experiments.cells.plan import METHOD_LABELS, TablePlan, method_label
+from experiments.cells.plan import TablePlan
 from experiments.published import PARTS, has_published
 from experiments.store.records import Record, RecordError, RecordStore
 
@@ -55,10 +56,8 @@ class Results:
 
     @property
     def seconds(self) -> pd.DataFrame:
-        """Seconds of fits, methods in the order of their labels."""
-        seconds = seconds_of_fits(self.runs)
-        known = [method for method in METHOD_LABELS if method in seconds.index]
-        return seconds.loc[[*known, *(m for m in seconds.index if m not in METHOD_LABELS)]]
+        """Seconds of fits, methods by their names."""
+        return seconds_of_fits(self.runs).sort_index()
 
 
 def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:

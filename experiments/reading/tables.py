@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from experiments.analysis.rounding import number
+from experiments.analysis.rounding import MISSING, number
 from experiments.analysis.table import Table
 from experiments.analysis.verdicts import Verdict
 from experiments.reading import markdown, wording
@@ -197,7 +197,7 @@ def placebo_rows(table: Table) -> list[list[str]]:
             str(column.own),
             number(column.others),
             str(column.most),
-            wording.some([labels[m] for m in column.which]) if column.most else wording.MISSING,
+            wording.some([labels[m] for m in column.which]) if column.most else MISSING,
             str(column.own_within),
             number(column.others_within),
             column.telling,

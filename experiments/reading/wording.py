@@ -14,6 +14,7 @@ from experiments.analysis.verdicts import HALF, MARGIN, WIDEST, Verdict
 from experiments.published import STAND_INS
 from experiments.published.anomalies import Anomaly
 from experiments.reading.glossary import glossary
+from experiments.store.text import one_line
 
 if TYPE_CHECKING:
     from experiments.analysis.table import Table
@@ -206,10 +207,8 @@ def failures(table: Table) -> Iterator[str]:
         for run in runs[runs.status != "done"].itertuples():
             yield (
                 f"{where}, repetition {run.repetition + 1} (seed {run.seed}): {run.status}: "
-                f"{_one_line(str(run.error))}"
+                f"{one_line(str(run.error), _LONGEST_ERROR)}"
             )
-        if cell.n_repetitions > len(runs):
-            yield f"{where}: {cell.n_repetitions - len(runs)} repetitions were never run"
 
 
 def missing(table: Table) -> Iterator[str]:
@@ -240,11 +239,3 @@ def verdict_counts(cells: pd.DataFrame) -> str:
     counts = cells.verdict.value_counts()
     shown = [v for v in Verdict if counts.get(v, 0) and v is not Verdict.NO_PUBLISHED]
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in shown)
-
-
-def _one_line(error: str) -> str:
-    """The last line of a traceback, or the whole error, cut to a length that fits a table."""
-    lines = error.strip().splitlines() or [""]
-    text = lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]} …"

@@ -1,8 +1,11 @@
-"""What code and which libraries a cell's numbers depend on.
+"""What config, code and libraries a cell's numbers depend on.
 
 The fingerprint of a module covers its own syntax tree and that of every module of this repository
 that it imports, directly or not. Comments, docstrings and layout do not count: they change no
 number. A change in one method's module therefore concerns that method's cells and no others.
+
+The checksum of a config has the classes of this repository by their names alone: their modules are
+the fingerprint's, so that a record keeps its place if modules are moved.
 """
 
 from __future__ import annotations
@@ -14,6 +17,9 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from experiments.store.text import sha256_of
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("krda", "baselines", "experiments")
@@ -29,6 +35,28 @@ _NUMERICAL = {
     "piqp": "piqp",
     "numba": "numba",
 }
+
+
+def config_sha256(config: Any) -> str:
+    """Hex SHA-256 of a cell's config, in which a class of this repository has no module."""
+    return sha256_of(_without_modules(config))
+
+
+def is_own(name: str) -> bool:
+    """Whether a dotted name begins with a package of this repository."""
+    return name.split(".")[0] in _PACKAGES
+
+
+def _without_modules(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_modules(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    copy = {key: _without_modules(item) for key, item in value.items()}
+    target = copy.get("_target_")
+    if isinstance(target, str) and is_own(target):
+        copy["_target_"] = target.rpartition(".")[2]
+    return copy
 
 
 def code_fingerprint(modules: tuple[str, ...]) -> str:
@@ -97,7 +125,7 @@ class _Module:
             else:
                 continue
             for imported in names:
-                if imported.split(".")[0] not in _PACKAGES:
+                if not is_own(imported):
                     self.external.add(imported.split(".")[0])
                 elif _path(imported) is not None:
                     self.internal.add(imported)
@@ -112,7 +140,7 @@ def _parse(name: str) -> _Module:
 def _path(name: str) -> Path | None:
     base = _ROOT.joinpath(*name.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if name.split(".")[0] in _PACKAGES and path.is_file():
+        if is_own(name) and path.is_file():
             return path
     return None
 

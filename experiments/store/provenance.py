@@ -104,7 +104,7 @@ def _piqp_variant() -> str | None:
 
 @cache
 def _fixed() -> dict[str, Any]:
-    from krda import __version__
+    from krda._version import __version__
 
     return {
         "krda": __version__,

@@ -24,19 +24,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from experiments.store.fingerprint import config_sha256
 from experiments.store.text import canonical_json, one_line, sha256_of
 from experiments.whole_files import written_whole
 
-__all__ = [
-    "Outcome", "Record", "RecordError", "RecordStore", "Scan", "canonical_json", "dumps",
-    "loads", "one_line", "sha256_of",
-]  # fmt: skip
-
-SCHEMA = 1
+SCHEMA = 2
 """Version of the record's layout; a reader refuses every other."""
 
-# "pending", a repetition that was still to run, is in old records alone.
-Status = Literal["done", "failed", "diverged", "timeout", "pending"]
+Status = Literal["done", "failed", "diverged", "timeout"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
@@ -134,7 +129,7 @@ class Record:
         _require(bool(numbers) and numbers == list(range(len(numbers))), "outcomes",
                  "repetitions 0 to n-1, each once", numbers)  # fmt: skip
         object.__setattr__(self, "outcomes", ordered)
-        expected = sha256_of(self.config)
+        expected = config_sha256(self.config)
         _require(self.config_sha256 == expected, "config_sha256", f"{expected}, that of the config",
                  self.config_sha256)  # fmt: skip
         if not {"dataset", "method", "protocol"} <= set(self.config):

@@ -12,8 +12,8 @@ import pytest
 from experiments.analysis.cells import summarise, table_cells
 from experiments.analysis.claims import JUDGES, check_claims, claims
 from experiments.analysis.sides import COMPETITORS, published_side, side_of, timed_side
+from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
-from experiments.cells.plan import method_label
 from experiments.published import DATASETS, METHODS, published
 from tests.made_up import OURS, plan_of, random_values, runs_of
 

@@ -12,7 +12,8 @@ from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
 from baselines.reference import TargetOnly
-from experiments.cells.configuration import cells_of, config_names
+from experiments.catalogue import config_names
+from experiments.cells.configuration import cells_of
 from experiments.cells.methods import make_method
 
 # Exact in binary arithmetic, as are the data: what differs comes from the method.

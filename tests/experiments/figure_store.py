@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from experiments.cells.cell import record_of
 from experiments.cells.curves import CurvePlan
 from experiments.cells.plan import TablePlan
+from experiments.cells.repetitions import record_of
 from experiments.store.records import Outcome, RecordStore
 
 CURVE = CurvePlan(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.store.records import Outcome, Record, sha256_of
+from experiments.store.records import Outcome, Record
+from experiments.store.text import sha256_of
 
 
 def make_outcome(repetition: int, value: float | str) -> Outcome:

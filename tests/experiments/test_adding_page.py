@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from baselines.reference import SourceOnly
-from experiments.cells.configuration import CONFIG_DIRECTORY
+from experiments.catalogue import CONFIG_DIRECTORY
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from record_factory import make_record
 
+from experiments.analysis.agreement import agreement, environment_difference
 from experiments.reading.agreement import compare_with_committed
-from experiments.store.agreement import agreement, environment_difference
 from experiments.store.records import RecordStore
 from tests.made_up import plan_of
 

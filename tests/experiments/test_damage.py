@@ -9,8 +9,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from experiments.cells.cell import cell_state
 from experiments.cells.plan import load_table
+from experiments.cells.state import cell_state
 from experiments.reading.pages import origins, provenance_page
 from experiments.reading.render import render_tables
 from experiments.reading.results import records_of, stored, tables_of
@@ -21,9 +21,8 @@ from experiments.store.records import (
     Record,
     RecordError,
     RecordStore,
-    canonical_json,
-    sha256_of,
 )
+from experiments.store.text import canonical_json, sha256_of
 
 ENVIRONMENT = {
     "cores": 2, "cpu": "c", "git_clean": True, "git_revision": "ab", "krda": "1", "machine": "m",

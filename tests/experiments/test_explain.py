@@ -6,7 +6,7 @@ from cell_factory import make_cell
 
 from experiments import explain
 from experiments.analysis.intervals import mean_and_interval
-from experiments.cells.cell import run_cell
+from experiments.cells.repetitions import run_cell
 from experiments.published import published
 from experiments.store.records import RecordStore
 

@@ -12,13 +12,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 import experiments.running.jobs  # noqa: F401  the configs refer to its resolvers
-from experiments.cells.configuration import (
-    CONFIG_DIRECTORY,
-    cell_from_config,
-    cells_of,
-    compose_config,
-    config_names,
-)
+from experiments.catalogue import CONFIG_DIRECTORY, config_names
+from experiments.cells.configuration import cell_from_config, cells_of, compose_config
 from experiments.cells.plan import load_table
 from experiments.store.records import RecordStore
 

@@ -165,14 +165,13 @@ from experiments.threads import limit_threads; limit_threads()
 import pickle, numpy as np
 from pathlib import Path
 from experiments.cells.configuration import cell_from_config, compose_config
-from experiments.cells.protocol import draw_repetition, unlock
-from hydra.utils import instantiate
+from experiments.cells.protocol import Protocol, draw_repetition, unlock
 out = Path(sys.argv[1]); model = out.parent / "model"
 found = {{}}
 for method in ("krda", "sa", "ot", "kmm"):
     overrides = ("dataset=moons", "dataset.task=40", f"method={{method}}")
     cell = cell_from_config(compose_config(overrides))
-    data = draw_repetition(cell.load(), 0, instantiate(cell.config["protocol"]))
+    data = draw_repetition(cell.load(), 0, Protocol(**cell.config["protocol"]))
     fitted = cell.make_method(0).fit(data.Xs, data.ys, data.Xt)
     right = fitted.predict(data.X_test) == unlock(data.y_test)
     found[method] = 100 * float(right.mean())

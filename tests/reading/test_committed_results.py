@@ -12,7 +12,7 @@ from scipy import stats
 
 from experiments.analysis.cells import cells_csv
 from experiments.analysis.intervals import mean_and_interval
-from experiments.cells.configuration import config_names
+from experiments.catalogue import config_names
 from experiments.cells.curves import load_curve
 from experiments.cells.plan import load_table
 from experiments.reading import readme

@@ -11,8 +11,8 @@ import pytest
 
 from experiments.analysis.cells import summarise
 from experiments.analysis.table import Table, make_table
+from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
-from experiments.cells.plan import method_label
 from experiments.reading.figures import Figure, fits, render_figures
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
 from experiments.reading.figures.comparisons import (

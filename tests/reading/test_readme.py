@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.cells.configuration import config_names
+from experiments.catalogue import config_names
 from experiments.cells.plan import load_table
 from experiments.published import METHODS
 from experiments.reading.glossary import glossary, method_meaning, methods_glossary, task_naming

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from experiments.cells.plan import load_table, method_label
+from experiments.catalogue import method_label
+from experiments.cells.plan import load_table
 from experiments.datasets.amazon import DEFAULT_PATH, DOMAINS, SPLITS, Amazon
 from experiments.datasets.amazon_raw import Reviews
 from experiments.reading.markdown import between

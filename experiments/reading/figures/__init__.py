@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from experiments.analysis.table import Table
-from experiments.cells.curves import CurvePlan
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
 from experiments.reading.figures.comparisons import draw_differences, draw_ranks, draw_runtime
 from experiments.reading.figures.densities import (
@@ -28,6 +27,7 @@ from experiments.reading.figures.style import save_figure
 from experiments.reading.figures.transport import draw_components, draw_gaussians, draw_moons
 
 if TYPE_CHECKING:
+    from experiments.cells.curves import CurvePlan
     from experiments.reading.results import Results
 
 

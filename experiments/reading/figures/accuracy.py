@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from experiments.analysis.table import Table
-from experiments.cells.curves import CurvePlan
-from experiments.cells.plan import TablePlan, method_label
+from experiments.catalogue import method_label
 from experiments.published import STAND_INS
 from experiments.reading.figures.style import (
     BLACK,
@@ -23,6 +22,10 @@ from experiments.reading.figures.style import (
     new_figure,
     percent_limits,
 )
+
+if TYPE_CHECKING:
+    from experiments.cells.curves import CurvePlan
+    from experiments.cells.plan import TablePlan
 
 _REFERENCE = "source_only"
 

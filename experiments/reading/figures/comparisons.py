@@ -19,7 +19,7 @@ from experiments.analysis.comparisons import (
 )
 from experiments.analysis.rounding import signed
 from experiments.analysis.table import Table
-from experiments.cells.plan import method_label
+from experiments.catalogue import method_label
 from experiments.reading.figures.accuracy import gap, gaps, notes, task_name
 from experiments.reading.figures.style import (
     BLACK,

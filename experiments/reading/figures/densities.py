@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.cells.plan import TablePlan
 from experiments.reading.figures.accuracy import task_name
 from experiments.reading.figures.fits import LEVELS, QUANTILES, Numbers
 from experiments.reading.figures.style import (
@@ -22,6 +21,9 @@ from experiments.reading.figures.style import (
     mark_missing,
     new_figure,
 )
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import TablePlan
 
 FloatArray = NDArray[np.float64]
 

@@ -11,22 +11,20 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
-from hydra.utils import instantiate
 
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config
-from experiments.cells.plan import TablePlan
-from experiments.store.records import sha256_of
+from experiments.store.text import sha256_of
 from experiments.whole_files import write_text
 
 # Drawing what is stored does without the libraries that a fit needs, which take long to load.
 if TYPE_CHECKING:
-    from experiments.cells.protocol import Protocol, Repetition
-    from experiments.datasets.base import Task
+    from experiments.cells.plan import TablePlan
+    from experiments.cells.protocol import Repetition
     from krda.estimator import KRDA
 
 LEVELS = np.linspace(0.0, 1.0, 41)
@@ -47,25 +45,17 @@ def stored_identity(cell: Cell) -> str:
     return sha256_of({"cell": cell.identity(cell.load().sha256), "version": _VERSION})[:12]
 
 
-def unfitted_krda(cell: Cell, task: Task) -> KRDA:
-    """KRDA with the seed of repetition 0; ValueError if the cell's method is another one."""
-    from experiments.cells.protocol import method_seed
-    from krda.estimator import KRDA
-
-    model = cell.make_method(method_seed(task, cell.method, 0))
-    if not isinstance(model, KRDA):
-        raise ValueError(f"The figure shows a transport; {cell.method} is not KRDA.")
-    return model
+def unfitted_krda(cell: Cell) -> KRDA:
+    """KRDA with the seed of repetition 0."""
+    return cast("KRDA", cell.make_method(cell.seed(0)))
 
 
 def fit_repetition(cell: Cell) -> tuple[KRDA, Repetition]:
     """KRDA fitted as repetition 0 of a cell, and the rows it was fitted to."""
-    from experiments.cells.protocol import draw_repetition
+    from experiments.cells.protocol import Protocol, draw_repetition
 
-    task = cell.load()
-    protocol: Protocol = instantiate(cell.config["protocol"])
-    data = draw_repetition(task, 0, protocol)
-    return unfitted_krda(cell, task).fit(data.Xs, data.ys, data.Xt), data
+    data = draw_repetition(cell.load(), 0, Protocol(**cell.config["protocol"]))
+    return unfitted_krda(cell).fit(data.Xs, data.ys, data.Xt), data
 
 
 def transport_rows(cell: Cell) -> pd.DataFrame:
@@ -76,7 +66,7 @@ def transport_rows(cell: Cell) -> pd.DataFrame:
     from experiments.datasets.base import unlock
 
     task = cell.load()
-    transported = unfitted_krda(cell, task).fit(task.Xs, task.ys, task.Xt).transform(task.Xs)
+    transported = unfitted_krda(cell).fit(task.Xs, task.ys, task.Xt).transform(task.Xs)
     parts = {
         "source": (task.Xs, task.ys),
         "transported": (transported, task.ys),

@@ -5,13 +5,8 @@ from cell_factory import SMOKE
 from hydra.utils import instantiate
 
 from baselines.reference import TargetOnly
-from experiments.cells.catalogue import about
-from experiments.cells.configuration import (
-    cell_from_config,
-    cells_of,
-    compose_config,
-    config_names,
-)
+from experiments.catalogue import about, config_names
+from experiments.cells.configuration import cell_from_config, cells_of, compose_config
 from experiments.cells.plan import load_table
 from experiments.cells.protocol import Protocol
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
@@ -29,7 +24,7 @@ def test_every_combination_of_configs_composes_to_a_cell(dataset, method, protoc
     cell = cell_from_config(config)
     assert (cell.dataset, cell.method) == (dataset, method)
     assert not {"quick", "label", "meaning", "family"} & set(cell.config["method"])
-    assert isinstance(instantiate(cell.config["protocol"]), Protocol)
+    assert isinstance(Protocol(**cell.config["protocol"]), Protocol)
 
 
 @pytest.mark.parametrize("method", METHODS)

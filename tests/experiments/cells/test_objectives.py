@@ -2,19 +2,18 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hydra.utils import instantiate
 
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 from experiments.cells.objectives import ObjectiveError, check_objective, held_out_nll
-from experiments.cells.protocol import draw_repetition
+from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import LockedLabels, unlock
 
 (KRDA,) = cells_of("moons", ("40",), ("krda",), ("protocol=smoke", "method.quick={max_steps: 40}"))
 
 
 def test_it_is_what_training_minimised_on_the_protocols_rows():
-    task, protocol = KRDA.load(), instantiate(KRDA.config["protocol"])
+    task, protocol = KRDA.load(), Protocol(**KRDA.config["protocol"])
     expected = []
     for repetition in range(2):
         data = draw_repetition(task, repetition, protocol)

@@ -5,8 +5,8 @@ import pytest
 from cell_factory import make_cell
 
 from baselines.reference import SourceOnly, TargetOnly
+from experiments.catalogue import config_names
 from experiments.cells import protocol
-from experiments.cells.configuration import config_names
 from experiments.cells.protocol import (
     Protocol,
     draw_repetition,

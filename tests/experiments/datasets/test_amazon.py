@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cells.cell import run_cell
-from experiments.cells.configuration import cells_of, config_names
+from experiments.catalogue import config_names
+from experiments.cells.configuration import cells_of
+from experiments.cells.repetitions import run_cell
 from experiments.datasets.amazon import (
     DEFAULT_PATH,
     DOMAINS,
@@ -20,7 +21,7 @@ from experiments.datasets.amazon import (
     read_arrays,
     read_metadata,
 )
-from experiments.datasets.base import Dataset, iterate_tasks, unlock
+from experiments.datasets.base import Dataset, unlock
 from experiments.datasets.raw import DATA_DIR_VARIABLE, read_checksums
 
 N_TEST = {"B": 4465, "D": 3586, "E": 5681, "K": 5945}
@@ -35,7 +36,7 @@ def test_tasks_are_the_twelve_of_the_paper_in_its_order() -> None:
 
 
 def test_every_task_has_the_papers_shapes_and_labels() -> None:
-    for task in iterate_tasks(Amazon()):
+    for task in map(Amazon().task, Amazon().task_names):
         target = task.name[-1]
         assert task.label == f"amazon/{task.name}"
         assert task.Xs.shape == task.Xt.shape == (2000, 5)

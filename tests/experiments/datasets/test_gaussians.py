@@ -3,12 +3,12 @@ import pytest
 from hydra.utils import instantiate
 
 from experiments.cells.configuration import compose_config
-from experiments.datasets.base import iterate_tasks, unlock
+from experiments.datasets.base import unlock
 from experiments.datasets.gaussians import Gaussians
 
 
 def test_the_tasks_are_the_papers():
-    tasks = list(iterate_tasks(Gaussians()))
+    tasks = [Gaussians().task(name) for name in Gaussians().task_names]
     assert [task.label for task in tasks] == [
         "gaussians/2-3",
         "gaussians/3-2",

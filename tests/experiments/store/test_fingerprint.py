@@ -1,13 +1,14 @@
 import ast
+import json
 from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
 import pytest
 from cell_factory import make_cell
 
+from experiments.catalogue import config_names
 from experiments.cells import cell as cells
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import config_names
 from experiments.store import fingerprint
 from experiments.store.fingerprint import code_fingerprint, library_versions
 
@@ -88,6 +89,7 @@ CELLS = {
 }
 DEEP = {a + b for a in ("dann", "cdan", "dan", "jan", "shot") for b in ("", "_matched")}
 SHOT = {"shot", "shot_matched"}
+ADVERSARIAL = {"dann", "cdan", "dann_matched", "cdan_matched"}
 KRDA = {name for name in config_names("method") if name.startswith("krda")}
 
 
@@ -131,7 +133,7 @@ def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch,
         ("baselines.kernel_mean_matching", {"kmm"}),
         ("baselines.kernels", {"kmm", "tca"}),
         ("baselines.source_hypothesis", SHOT),
-        ("baselines.dalib_compat", DEEP - SHOT),
+        ("baselines.dalib_compat", ADVERSARIAL),
         ("baselines.networks", DEEP),
         ("krda.training", KRDA),
         ("krda.rnade", KRDA),
@@ -151,7 +153,7 @@ def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, da
 
 @pytest.mark.parametrize(
     "module",
-    ["cells.cell", "cells.catalogue", "store.records", "running.engine", "reading.render", "run"],
+    ["cells.cell", "catalogue", "store.records", "running.engine", "reading.render", "run"],
 )
 def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module):
     assert fingerprint._path(f"experiments.{module}") is not None
@@ -163,7 +165,7 @@ def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, 
     [
         ("piqp", {"kmm"}),
         ("pot", {"ot", "ot_linear", "ot_sinkhorn", "ot_lpl1"}),
-        ("dalib", DEEP - SHOT),
+        ("dalib", ADVERSARIAL),
         ("torch", DEEP | KRDA),
         ("numba", KRDA),
         ("scikit-learn", set(config_names("method"))),
@@ -220,6 +222,37 @@ def test_numba_that_is_not_installed_is_absent_whether_or_not_it_is_switched_off
 
     monkeypatch.setattr(fingerprint.importlib.metadata, "version", version)
     assert library_versions(("krda.estimator",))["numba"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("experiments.datasets.moons.Moons", "experiments.other.place.Moons", True),
+        ("baselines.adversarial.DANN", "krda.dann.DANN", True),
+        ("baselines.adversarial.DANN", "baselines.adversarial.CDAN", False),
+        ("sklearn.svm.SVC", "elsewhere.SVC", False),
+    ],
+)
+def test_a_record_keeps_its_place_if_a_class_of_the_repository_moves_and_not_if_it_is_another(
+    old, new, same
+):
+    config = {**make_cell(method="dann").config, "and": [{"_target_": "sklearn.svm.SVC"}]}
+    text = json.dumps(config)
+    assert old in text
+    moved = Cell(json.loads(text.replace(old, new)))
+    assert (moved.config_sha256 == Cell(config).config_sha256) == same
+
+
+def test_the_config_of_a_cell_names_no_class_of_the_benchmark_but_its_method_and_data():
+    text = json.dumps(make_cell(method="krda").config)
+    assert text.count('"_target_"') == 3  # and the classifier's
+
+
+def test_a_class_of_the_repository_within_a_methods_config_is_code_of_the_cell():
+    plain = make_cell("+method.estimator._target_=hydra.x.Estimator")
+    own = make_cell("+method.estimator._target_=baselines.naive.QuantileMapping")
+    assert "baselines.naive" in own.modules
+    assert own.code != plain.code
 
 
 def test_a_package_that_a_config_names_is_a_library_of_the_cell():

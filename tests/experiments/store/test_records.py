@@ -18,16 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.store.records import (
+    SCHEMA,
     Outcome,
     Record,
     RecordError,
     RecordStore,
-    canonical_json,
     dumps,
     loads,
-    one_line,
-    sha256_of,
 )
+from experiments.store.text import canonical_json, one_line, sha256_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -249,7 +248,7 @@ INVALID_RECORDS = {
     "short checksum": {"data_sha256": "da"},
     "upper-case checksum": {"config_sha256": "DA" * 32},
     "identity no hex": {"identity": "krda"},
-    "schema of the future": {"schema": 2},
+    "schema of the future": {"schema": SCHEMA + 1},
     "schema a bool": {"schema": True},
     "config no dict": {"config": [1]},
     "NaN in the config": {"config": {"a": [1, {"b": math.nan}]}, "config_sha256": "aa" * 32},
@@ -353,7 +352,7 @@ DAMAGE: dict[str, tuple[bytes, str]] = {
     "checksum removed": (TEXT.replace(b'"sha256"', b'"sha255"'), "keys"),
     "NaN": (TEXT.replace(b'"accuracy": 0.74', b'"accuracy": NaN'), "checksum"),
     "nested deeply": (b'{"schema":' * 100_000, "recursion"),
-    "schema of the future": (resigned(make_record(), schema=2), "schema"),
+    "schema of the future": (resigned(make_record(), schema=SCHEMA + 1), "schema"),
     "schema true": (resigned(make_record(), schema=True), "schema"),
     "unknown key": (resigned(make_record(), note="x"), "unknown"),
     "task that climbs": (resigned(make_record(), task="../40"), "task must be"),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-CONFIG_DIRECTORY = Path(__file__).resolve().parents[2] / "configs"
+CONFIG_DIRECTORY = Path(__file__).resolve().parents[1] / "configs"
 
 DESCRIPTIVE = ("label", "meaning", "family")
 """Keys of a method's config that describe it and are no part of a cell."""
@@ -32,6 +32,11 @@ def about(method: str) -> About:
     return About(
         content.get("label", method), content.get("meaning", ""), content.get("family", "")
     )
+
+
+def method_label(method: str) -> str:
+    """How a method is called in tables and figures: its label, or its name without one."""
+    return about(method).label
 
 
 def config_names(group: str) -> tuple[str, ...]:

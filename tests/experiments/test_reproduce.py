@@ -101,10 +101,10 @@ def test_a_killed_run_loses_nothing_finished_and_ends_like_an_undisturbed_one(cl
 
 
 @pytest.mark.slow
-def test_ten_kills_at_random_moments_end_with_the_records_of_a_clean_run(clean_run, tmp_path):
+def test_twenty_kills_at_random_moments_end_with_the_records_of_a_clean_run(clean_run, tmp_path):
     command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(tmp_path)]
     dice, clean, finished, seen = random.Random(20), contents(clean_run), {}, set()
-    for _ in range(10):
+    for _ in range(20):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         # Progress sets the moment, not the clock: how fast a run is differs between machines. A
@@ -122,7 +122,7 @@ def test_ten_kills_at_random_moments_end_with_the_records_of_a_clean_run(clean_r
         seen.add(len(kept))
         # Of a cell under way, the next kill may find more.
         finished = {key: value for key, value in kept.items() if value == clean[key]}
-    assert len(seen) > 2, "kills fell into the middle of the work"
+    assert len(seen) > 4, "kills fell into the middle of the work"
     assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=900).returncode == 0
     assert contents(tmp_path) == clean
     for path in (clean_run / "tables").iterdir():

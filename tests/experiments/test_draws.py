@@ -217,14 +217,15 @@ def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
         assert (by_name["krda"] == 1).all()
         assert (by_name["ot"] == 2).all()
         assert (by_name["jan"] > 3).all()
+        assert (by_name["kmm"] == 3).all()
         for deep in ("dann", "cdan", "dan", "jan", "shot"):
-            assert np.ptp(by_name[deep]) >= 4
+            assert np.ptp(by_name[deep]) >= 3
         own, sinkhorn = (COMMITTED.accuracies(positions, m) for m in ("krda", "ot_sinkhorn"))
         assert (sinkhorn[:, -1] > own[:, -1]).all()
     lattice, random = (COMMITTED.accuracies(p, "krda") for p in COMMITTED.positions)
     assert (lattice[:, :4] == 100).all()
-    assert (random[:, :4].min(axis=0) <= 90).all()
-    assert random[:, -1].std(ddof=1) / lattice[:, -1].std(ddof=1) == pytest.approx(4, abs=0.5)
+    assert (random[:, :4].min(axis=0) < 92).all()
+    assert random[:, -1].std(ddof=1) / lattice[:, -1].std(ddof=1) == pytest.approx(5, abs=0.5)
     tca = spread(random[:, 2] - COMMITTED.accuracies("random", "tca")[:, 2])
     assert tca.mean < 0
     assert tca.sign == 0
@@ -233,5 +234,6 @@ def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
         for line in survival(COMMITTED).splitlines()
         if "with a star" in line
     )
-    assert random_pairs == {"Source only below SHOT"}
-    assert lattice_pairs == random_pairs | {"JAN below DANN", "JAN below TCA", "TCA below DANN"}
+    both = {"Source only below SHOT", "TCA below DANN"}
+    assert lattice_pairs & random_pairs == both
+    assert lattice_pairs - both == {"JAN below TCA", "JAN below CDAN", "JAN below DANN"}

@@ -262,7 +262,7 @@ class TestOurSide:
     ) -> None:
         dataset = claim.datasets[0].replace("hepmass", "hepmass_sim")
         spec = spec_of(dataset, ADDITIONS)
-        means = {"krda": 0.8, "quantiles": 0.99, "target_only": 0.85}
+        means = {"krda": 0.8, "quantiles": 0.99, "ot_linear": 0.99, "target_only": 0.85}
         records = {
             (t.name, m.name): make_record(
                 dataset, t.name, m.name, *[means.get(m.name, 0.5)] * 5

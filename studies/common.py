@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.analysis.intervals import mean_and_interval
 from experiments.analysis.rounding import MISSING, number, signed
 from experiments.cells.cell import Cell, run_repetitions
-from experiments.cells.plan import method_label
+from experiments.catalogue import method_label
 from experiments.reading.markdown import between, table
 from experiments.store.records import sha256_of
 from experiments.whole_files import write_text

@@ -50,7 +50,7 @@ class Claim:
     @property
     def has_rivals(self) -> bool:
         """Whether KRDA is set beside other methods."""
-        return bool(self.judge) and set(COMPETITORS) <= set(self.needs)
+        return bool(self.judge) and {KRDA, "ot"} <= set(self.needs)
 
 
 @functools.cache
@@ -134,17 +134,27 @@ def small_difference(side: Side, other: str, small: float) -> Finding:
     return Finding(HOLDS if 2 * n_small > n and 2 * apart < n else UNDECIDED, numbers)
 
 
-def more_above_than_below(side: Side, rivals: Sequence[str] | None = None) -> Finding:
+def above_each(side: Side, kind: str) -> Finding:
+    """KRDA's interval is wholly above on more tasks than wholly below, for each rival of a kind."""
+    rivals = [m for m in side.rivals if m == kind or m.startswith(f"{kind}_")]
+    above, below = (wins.sum() for wins in side.wins(rivals))
+    n, means = len(side.tasks), side.over_tasks()
+    numbers = "; ".join(
+        f"wholly above that of {side.names([m])} on {above[m]} of {n} tasks, wholly below on "
+        f"{below[m]} (mean {number(means[m])})"
+        for m in rivals
+    )
+    counts = "; ".join(
+        f"above {side.names([m])} in {above[m]}, below in {below[m]} of {n}" for m in rivals
+    )
+    return _holds(
+        (above > below).all(), f"KRDA's interval (mean {number(means[KRDA])}) is {numbers}", counts
+    )
+
+
+def more_above_than_below(side: Side) -> Finding:
     """KRDA's interval is wholly above the rivals' more often than wholly below."""
-    above, below = (int(wins.to_numpy().sum()) for wins in side.wins(rivals))
-    if rivals:
-        (rival,), means, label = rivals, side.over_tasks(), side.names(rivals)
-        return _holds(
-            above > below,
-            f"KRDA's interval is wholly above {label}'s on {above} of {len(side.tasks)} tasks, "
-            f"wholly below on {below}; means over the tasks: KRDA {number(means[KRDA])}, {label} "
-            f"{number(means[rival])}",
-        )
+    above, below = (int(wins.to_numpy().sum()) for wins in side.wins())
     total = len(side.tasks) * len(side.rivals)
     return _holds(
         above > below,
@@ -270,7 +280,7 @@ def linear_cost(side: Side, low: float, high: float) -> Finding:
 JUDGES: dict[str, Callable[..., Finding]] = {
     judge.__name__: judge
     for judge in (
-        most_often_best, highest_mean, small_difference, more_above_than_below,
+        most_often_best, highest_mean, small_difference, above_each, more_above_than_below,
         similar_and_often_better, none_above_target, source_falls, best_and_narrowest,
         smallest_span, above_with_few_rows, linear_cost,
     )

@@ -149,14 +149,15 @@ def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
         assert (ranked["krda"] == 1).all()
         assert (ranked["ot"] == 2).all()
         assert (ranked["jan"] > 3).all()
+        assert (ranked["kmm"] == 3).all()
         for deep in ("dann", "cdan", "dan", "jan", "shot"):
-            assert np.ptp(ranked[deep]) >= 4
+            assert np.ptp(ranked[deep]) >= 3
         means = COMMITTED.loc[positions, "mean"].unstack("method")
         assert (means.ot_sinkhorn > means.krda).all()
     lattice, random = (COMMITTED.loc[p].xs("krda", level="method") for p in ("lattice", "random"))
     assert (lattice.iloc[:, :4] == 100).all(axis=None)
-    assert (random.iloc[:, :4].min() <= 90).all()
-    assert random["mean"].std() / lattice["mean"].std() == pytest.approx(4, abs=0.5)
+    assert (random.iloc[:, :4].min() < 92).all()
+    assert random["mean"].std() / lattice["mean"].std() == pytest.approx(5, abs=0.5)
     tca = spread(random["30"] - COMMITTED.loc["random"].xs("tca", level="method")["30"])
     assert tca["mean"] < 0
     assert draws.sign(tca) == 0
@@ -165,5 +166,6 @@ def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
         for line in survival(COMMITTED).splitlines()
         if "with a star" in line
     )
-    assert random_pairs == {"Source only below SHOT"}
-    assert lattice_pairs == random_pairs | {"JAN below DANN", "JAN below TCA", "TCA below DANN"}
+    both = {"Source only below SHOT", "TCA below DANN"}
+    assert lattice_pairs & random_pairs == both
+    assert lattice_pairs - both == {"JAN below TCA", "JAN below CDAN", "JAN below DANN"}

@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.cells.configuration import cells_of, config_names
+from experiments.catalogue import config_names
+from experiments.cells.configuration import cells_of
 from experiments.datasets.amazon import Amazon, read_metadata
 from experiments.datasets.amazon_encoder import (
     DEFAULT_SEED,

@@ -11,10 +11,11 @@ import pandas as pd
 
 from experiments.analysis.intervals import mean_and_interval
 from experiments.analysis.rounding import MISSING, number, signed
-from experiments.cells.cell import Cell, run_repetitions
 from experiments.catalogue import method_label
+from experiments.cells.cell import Cell
+from experiments.cells.repetitions import run_repetitions
 from experiments.reading.markdown import between, table
-from experiments.store.records import sha256_of
+from experiments.store.text import sha256_of
 from experiments.whole_files import write_text
 
 __all__ = [

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from experiments.analysis.agreement import Agreement, agreement, common_differences
 from experiments.reading.markdown import escape
-from experiments.store.agreement import Agreement, agreement, common_differences
 from experiments.store.records import Record, RecordStore
 from studies.common import between, command, method_label, table, write_text
 

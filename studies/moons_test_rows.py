@@ -20,9 +20,10 @@ from baselines.reference import TargetOnly
 from experiments.cells.configuration import cells_of
 from experiments.cells.methods import make_method
 from experiments.cells.plan import load_table
-from experiments.cells.protocol import Method, Protocol, draw_repetition, method_seed
+from experiments.cells.protocol import Method, Protocol, draw_repetition
 from experiments.datasets.base import unlock
 from experiments.datasets.moons import Moons
+from experiments.seeds import method_seed
 from studies.common import ROOT, command, write_csv
 
 
@@ -30,7 +31,7 @@ def fitted(config: Mapping[str, Any], angle: str, draw: int) -> Method:
     """Fit a method on a draw of the moons, by the repetition of the same number."""
     task = Moons(draw=draw).task(angle)
     data = draw_repetition(task, draw, Protocol())
-    model = make_method(config, method_seed(task, str(config["name"]), draw))
+    model = make_method(config, method_seed(task.dataset, task.name, str(config["name"]), draw))
     if isinstance(model, TargetOnly):
         model.fit(data.Xt, unlock(data.yt))
     else:

@@ -16,7 +16,8 @@ import numpy as np
 
 from experiments.cells.configuration import cells_of
 from experiments.cells.methods import make_method
-from experiments.cells.protocol import Protocol, draw_repetition, measure, method_seed
+from experiments.cells.protocol import Protocol, draw_repetition, measure
+from experiments.seeds import method_seed
 from studies.common import ROOT, command, task_names, write_csv
 
 METHODS = ("ot_sinkhorn", "ot_lpl1", "ot", "ot_linear")
@@ -34,7 +35,9 @@ def mean_accuracy(method: str, factor: float) -> float:
         for repetition in range(protocol.n_repetitions):
             data = draw_repetition(task, repetition, protocol)
             try:
-                measured = measure(make, data, method_seed(task, method, repetition))
+                measured = measure(
+                    make, data, method_seed(task.dataset, task.name, method, repetition)
+                )
             except FloatingPointError as error:
                 print(f"{method}, x {factor:g}, {task.name} degrees: {error}", file=sys.stderr)
                 return float("nan")

@@ -14,7 +14,8 @@ import time
 import numpy as np
 
 from experiments.cells.configuration import cell_from_config, compose_config
-from experiments.cells.protocol import Protocol, draw_repetition, method_seed
+from experiments.cells.protocol import Protocol, draw_repetition
+from experiments.seeds import method_seed
 from studies.common import command, table
 
 TASKS = ("moons/20", "moons/40", "moons/60", "moons/80", "amazon/B-D", "amazon/E-B", "amazon/K-E")
@@ -55,7 +56,9 @@ def main() -> None:
         for r in range(options.repetitions):
             data = draw_repetition(task, r, Protocol())
             for s, setting in enumerate(SETTINGS):
-                model = cell.make_method(method_seed(task, "krda", r)).set_params(**setting)
+                model = cell.make_method(
+                    method_seed(task.dataset, task.name, "krda", r)
+                ).set_params(**setting)
                 start = time.perf_counter()
                 model.fit(data.Xs, data.ys, data.Xt)
                 seconds[s, t, r] = time.perf_counter() - start

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cells.configuration import cell_from_config, compose_config, config_names
-from experiments.cells.protocol import method_seed
+from experiments.catalogue import config_names
+from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.directories import DEFAULT_RESULTS
 from experiments.reading.figures.fits import fit_repetition
+from experiments.seeds import method_seed
 from krda.diagnostics import column_distances, energy_distance
 from studies.common import command, task_names, write_csv
 
@@ -50,7 +51,9 @@ def check(dataset: str, task: str) -> dict[str, object]:
     model, data = fit_repetition(cell)
     moved = model.transform(data.Xs)
     before, after = (column_distances(X, data.Xt).kolmogorov_smirnov for X in (data.Xs, moved))
-    same = same_distribution(data.Xt, len(data.Xs), 10, method_seed(cell.load(), "halves", 0))
+    same = same_distribution(
+        data.Xt, len(data.Xs), 10, method_seed(cell.dataset, cell.task, "halves", 0)
+    )
     numbers = {
         "ks_mean_before": before.mean(),
         "ks_mean_after": after.mean(),

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.cells.configuration import cell_from_config, compose_config, config_names
+from experiments.catalogue import config_names
+from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.reading.figures.fits import fit_repetition
 from krda.assessment import Assessment
 from krda.checks import order_beyond_seeds

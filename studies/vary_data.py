@@ -14,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.cells.cell import run_cell
-from experiments.cells.configuration import cells_of, config_names
+from experiments.catalogue import config_names
+from experiments.cells.configuration import cells_of
 from experiments.cells.plan import load_table
+from experiments.cells.repetitions import run_cell
 from studies.common import command
 
 

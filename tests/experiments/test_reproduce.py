@@ -1,4 +1,5 @@
 import os
+import random
 import re
 import resource
 import shlex

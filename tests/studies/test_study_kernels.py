@@ -2,7 +2,8 @@
 
 import pytest
 
-from experiments.store.records import Outcome, Record, RecordStore, sha256_of
+from experiments.store.records import Outcome, Record, RecordStore
+from experiments.store.text import sha256_of
 from studies import kernels
 
 FIRST = (0.5, 0.6, 0.7)  # 60 ± 24.8 %

@@ -9,10 +9,10 @@ from krda._version import __version__
 
 if TYPE_CHECKING:
     from krda.base import AlignedClassifier, DomainAdaptationClassifier
+    from krda.density.gaussian import LinearGaussianDensity
+    from krda.density.rnade import RNADE, RNADEDensity
+    from krda.density.training import DivergenceError, TrainingHistory, TrainingOptions
     from krda.estimator import KRDA
-    from krda.gaussian import LinearGaussianDensity
-    from krda.rnade import RNADE, RNADEDensity
-    from krda.training import DivergenceError, TrainingHistory, TrainingOptions
     from krda.transformer import KnotheRosenblatt
     from krda.transport import Density, knothe_rosenblatt
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 _MODULES = {
     "AlignedClassifier": "base",
     "Density": "transport",
-    "DivergenceError": "training",
+    "DivergenceError": "density.training",
     "DomainAdaptationClassifier": "base",
     "KRDA": "estimator",
     "KnotheRosenblatt": "transformer",
-    "LinearGaussianDensity": "gaussian",
-    "RNADE": "rnade",
-    "RNADEDensity": "rnade",
-    "TrainingHistory": "training",
-    "TrainingOptions": "training",
+    "LinearGaussianDensity": "density.gaussian",
+    "RNADE": "density.rnade",
+    "RNADEDensity": "density.rnade",
+    "TrainingHistory": "density.training",
+    "TrainingOptions": "density.training",
     "knothe_rosenblatt": "transport",
 }
 

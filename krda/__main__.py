@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from krda.console import Console
+from krda.command.console import Console
 
 CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
 
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.say(end="")
         raise SystemExit(end.code or 3 * console.lost) from None
     try:
-        from krda.command import run
+        from krda.command.options import run
 
         run(options, console)
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -22,8 +23,7 @@ def fast_functions() -> dict[str, Callable[..., Any]]:
 
     The accelerators, which take long to load, are loaded when they are first asked for.
     """
-    import krda._fast  # noqa: F401
-
+    import_module("krda._fast")
     return _REGISTERED
 
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from krda.base import AlignedClassifier, AlignedSource, Domains
+from krda.density.mixture import QuantileMethod
 from krda.fitting import Domain, fit_maps
-from krda.mixture import QuantileMethod
 from krda.preprocessing import ColumnOrder, Scaling
 from krda.transformer import KnotheRosenblatt
 from krda.validation import FloatArray

@@ -10,9 +10,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from krda import training, transport
+from krda import transport
+from krda.density import training
+from krda.density.mixture import QuantileMethod
+from krda.density.processor import find_device
+from krda.density.rnade import RNADE, RNADEDensity
+from krda.density.training import TrainingHistory, TrainingOptions, raise_if_diverged
 from krda.extrapolation import column_ranges, describe_far_rows
-from krda.mixture import QuantileMethod
 from krda.preprocessing import (
     ColumnMap,
     ColumnOrder,
@@ -23,12 +27,9 @@ from krda.preprocessing import (
     squeezed_columns,
     unscalable_columns,
 )
-from krda.rnade import RNADE, RNADEDensity
 from krda.scikit import seed_from
-from krda.training import TrainingHistory, TrainingOptions, raise_if_diverged
 from krda.validation import (
     FloatArray,
-    find_device,
     require_integer,
     require_number,
     require_truth,

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from krda.density.mixture import QuantileMethod
+from krda.density.rnade import RNADEDensity
 from krda.fitting import DOMAINS, Domain, MapFit, block_rows, fit_maps
-from krda.mixture import QuantileMethod
 from krda.preprocessing import ColumnMap, ColumnOrder, Scaling
-from krda.rnade import RNADEDensity
 from krda.scikit import called_by_pipeline, fresh_fit, seed_from
 from krda.transport import knothe_rosenblatt
 from krda.validation import (

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import sklearn
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
@@ -324,16 +323,6 @@ def require_number(name: str, value: Any, *, positive: bool) -> None:
     if not usable:
         kind = "a positive" if positive else "zero or a positive"
         raise ValueError(f"{name} must be {kind} finite number, got {value!r}.")
-
-
-def find_device(name: str) -> torch.device:
-    """Give the device of a name such as ``cpu`` or ``cuda:1``; raise ValueError without one."""
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError, ImportError) as error:
-        raise ValueError(f"device={name!r} cannot be used here ({error}). Use 'cpu'.") from error
-    return device
 
 
 def require_finite(values: FloatArray, what: str) -> None:

@@ -48,11 +48,11 @@ def prepare(count: int, together: bool, max_steps: int, n_tasks: int = 1) -> Pre
 
 
 def prepare_plain(max_steps: int) -> Prepared:
-    """Prepare the training of one repetition's network by the plain code of krda.training."""
+    """Prepare the training of one repetition's network by krda.density.training alone."""
     import torch
 
     from krda import RNADE, TrainingOptions
-    from krda.training import fit_maximum_likelihood
+    from krda.density.training import fit_maximum_likelihood
     from speed.data import standardized
 
     drawn = _subsample(_TASKS[0], 0)

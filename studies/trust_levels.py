@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krda import KRDA
-from krda.checks import DensityCheck, RefitCheck, TransportCheck, order_beyond_seeds
-from krda.trust import _check_left_out
+from krda.trust.check import _check_left_out
+from krda.trust.statistics import DensityCheck, RefitCheck, TransportCheck, order_beyond_seeds
 from studies.common import command
 
 # Checks by numbers alone, which take no time.

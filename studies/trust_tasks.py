@@ -19,9 +19,9 @@ import pandas as pd
 from experiments.catalogue import config_names
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.reading.figures.fits import fit_repetition
-from krda.assessment import Assessment
-from krda.checks import order_beyond_seeds
 from krda.trust import assess
+from krda.trust.report import Assessment
+from krda.trust.statistics import order_beyond_seeds
 from studies.common import ROOT, command, task_names, write_csv
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from baselines.reference import TargetOnly
 from experiments.cells.cell import Cell
 from experiments.cells.protocol import Protocol, draw_repetition
-from krda.training import TrainingHistory
+from krda.density.training import TrainingHistory
 
 OBJECTIVES = ("accuracy", "held_out_nll")
 

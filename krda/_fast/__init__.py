@@ -3,9 +3,9 @@
 Nothing but the one switch, :mod:`krda._switch`, imports this package. The results are those of the
 plain code up to rounding. Without numba there are no compiled loops.
 
-- :mod:`krda._fast.training` in place of :func:`krda.training.fit_all`;
-- :mod:`krda._fast.loops` in place of :func:`krda.mixture.quantile` and of the two Rosenblatt
-  transforms of :class:`krda.rnade.RNADEDensity`.
+- :mod:`krda._fast.training` in place of :func:`krda.density.training.fit_all`;
+- :mod:`krda._fast.loops` in place of :func:`krda.density.mixture.quantile` and of the two
+  Rosenblatt transforms of :class:`krda.density.rnade.RNADEDensity`.
 """
 
 from contextlib import suppress

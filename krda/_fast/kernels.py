@@ -1,8 +1,8 @@
 """Compiled loops over mixtures, by numba.
 
 Everything that is to be done with a tile of rows is done while they are in the processor's nearest
-cache, without Python's lock. :mod:`krda.mixture` and :mod:`krda.rnade` say what is computed.
-(Probabilities that are denormal numbers are left to the plain code.)
+cache, without Python's lock. :mod:`krda.density.mixture` and :mod:`krda.density.rnade` say what is
+computed. (Probabilities that are denormal numbers are left to the plain code.)
 
 All functions take mixtures as arrays of shape (N, n), a component's rows side by side, in float64.
 The loops over the rows of a tile are free of branches, for vector instructions.

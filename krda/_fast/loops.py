@@ -10,10 +10,11 @@ import math
 import torch
 from torch import Tensor
 
-from krda import mixture, transport
+from krda import transport
 from krda._fast import kernels
 from krda._switch import accelerates
-from krda.rnade import MAX_LOG_VARIANCE, RNADEDensity
+from krda.density import mixture
+from krda.density.rnade import MAX_LOG_VARIANCE, RNADEDensity
 
 if not kernels.ENABLED:
     raise ImportError("numba may not compile here (NUMBA_DISABLE_JIT).")

@@ -1,9 +1,9 @@
 r"""The negative log-likelihood (NLL) of several RNADE models and its gradient in closed form.
 
-With the names of :mod:`krda.rnade`, the raw outputs of the linear layers ``l`` (logits of the
-weights), ``mu`` and ``v`` (log-variances), ``s = exp(v) + sigma_floor^2``, the weights ``w`` and
-the responsibilities ``r_k = w_k N(x; mu_k, s_k) / sum_j w_j N(x; mu_j, s_j)``, the derivatives of
-``-log p(x)`` of one mixture are
+With the names of :mod:`krda.density.rnade`, the raw outputs of the linear layers ``l`` (logits of
+the weights), ``mu`` and ``v`` (log-variances), ``s = exp(v) + sigma_floor^2``, the weights ``w``
+and the responsibilities ``r_k = w_k N(x; mu_k, s_k) / sum_j w_j N(x; mu_j, s_j)``, the derivatives
+of ``-log p(x)`` of one mixture are
 
     dl = w - r,     dmu = -r (x - mu) / s,     dv = r (1 - (x - mu)^2 / s) exp(v) / (2 s)
 
@@ -27,7 +27,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from krda.rnade import MAX_LOG_VARIANCE, RNADE
+from krda.density.rnade import MAX_LOG_VARIANCE, RNADE
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 

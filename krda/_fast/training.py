@@ -1,7 +1,7 @@
 """Training several models side by side, by the gradient in closed form.
 
-The steps are those of :mod:`krda.training` up to rounding. Models of equal shape are trained as
-one program whose every operation is batched over them; those that have ended leave the stack.
+The steps are those of :mod:`krda.density.training` up to rounding. Models of equal shape are
+trained as one program whose every operation is batched over them; those that have ended leave it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,19 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from krda import training
 from krda._fast.objective import Parameters, Rows, gradient, nll, pack
 from krda._switch import accelerates
-from krda.denormals import denormals_as_zero
-from krda.rnade import RNADE
-from krda.training import Progress, TrainingHistory, TrainingOptions, batches, hold_out, n_batches
+from krda.density import training
+from krda.density.processor import denormals_as_zero
+from krda.density.rnade import RNADE
+from krda.density.training import (
+    Progress,
+    TrainingHistory,
+    TrainingOptions,
+    batches,
+    hold_out,
+    n_batches,
+)
 
 # Numbers in the hidden states of one batch up to which models are trained side by side: about what
 # the second-level cache holds. Larger models keep a processor busy alone.

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from baselines.adversarial import CDAN, DANN
-from baselines.discrepancy import DAN, JAN
+from baselines.deep.adversarial import CDAN, DANN
+from baselines.deep.discrepancy import DAN, JAN
+from baselines.deep.source_hypothesis import SHOT
 from baselines.kernel_mean_matching import KernelMeanMatching
 from baselines.naive import DomainStandardization, QuantileMapping
 from baselines.optimal_transport import OptimalTransport
 from baselines.reference import SourceOnly
-from baselines.source_hypothesis import SHOT
 from baselines.subspace_alignment import SubspaceAlignment
 from baselines.transfer_components import TransferComponentAnalysis
 from krda import KRDA

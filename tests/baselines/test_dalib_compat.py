@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines import dalib_compat
+from baselines.deep import dalib_compat
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def test_reversal_follows_dalibs_schedule_step_by_step(monkeypatch):
 
 CHECK_IMPORTS = """
 import sys
-import baselines.adversarial, baselines.discrepancy, baselines.source_hypothesis
+import baselines.deep.adversarial, baselines.deep.discrepancy, baselines.deep.source_hypothesis
 for name in sys.modules:
     assert name.split(".")[0] not in ("qpsolvers", "torchvision", "PIL"), name
     assert not name.startswith("dalib.vision"), name

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from baselines.training import LOSS, HeldOut, train
+from baselines.deep.training import LOSS, HeldOut, train
 
 
 class Weights(nn.Module):

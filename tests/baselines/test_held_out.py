@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from baselines import joint, networks, source_hypothesis
-from baselines.adversarial import CDAN, DANN
-from baselines.discrepancy import DAN, JAN
-from baselines.networks import n_rnade_parameters
-from baselines.source_hypothesis import SHOT
-from baselines.training import train
-from krda.rnade import RNADE
+from baselines.deep import joint, networks, source_hypothesis
+from baselines.deep.adversarial import CDAN, DANN
+from baselines.deep.discrepancy import DAN, JAN
+from baselines.deep.networks import n_rnade_parameters
+from baselines.deep.source_hypothesis import SHOT
+from baselines.deep.training import train
+from krda.density.rnade import RNADE
 
 METHODS = [DANN, CDAN, DAN, JAN, SHOT]
 every_method = pytest.mark.parametrize("method", METHODS)

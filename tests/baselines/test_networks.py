@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.adversarial import CDAN, DANN
-from baselines.discrepancy import DAN, JAN
-from baselines.networks import cross_entropy
-from baselines.source_hypothesis import SHOT
+from baselines.deep.adversarial import CDAN, DANN
+from baselines.deep.discrepancy import DAN, JAN
+from baselines.deep.networks import cross_entropy
+from baselines.deep.source_hypothesis import SHOT
 
 JOINT = [DANN, CDAN, DAN, JAN]
 METHODS = [*JOINT, SHOT]
@@ -155,7 +155,7 @@ def test_long_input_is_predicted_in_parts(method, monkeypatch):
     Xs, ys, Xt, _ = blobs()
     model = method(**SMALL).fit(Xs, ys, Xt)
     together = model.predict_proba(Xt)
-    monkeypatch.setattr("baselines.networks.PREDICTION_ROWS", 7)
+    monkeypatch.setattr("baselines.deep.networks.PREDICTION_ROWS", 7)
     np.testing.assert_allclose(model.predict_proba(Xt), together, atol=1e-5)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import entropy
 
-from baselines.source_hypothesis import SHOT, centroid_labels, information_loss
+from baselines.deep.source_hypothesis import SHOT, centroid_labels, information_loss
 
 SMALL = {"hidden_size": 32, "n_epochs": 20, "batch_size": 32, "random_state": 0}
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from baselines.stacked import WeightNormLinear, build, mlp, stack, unstack
+from baselines.deep.stacked import WeightNormLinear, build, mlp, stack, unstack
 
 CPU = torch.device("cpu")
 

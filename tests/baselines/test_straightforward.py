@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from baselines import adversarial, networks
-from baselines.adversarial import CDAN, DANN
-from baselines.dalib_compat import (
+from baselines.deep import adversarial, networks
+from baselines.deep.adversarial import CDAN, DANN
+from baselines.deep.dalib_compat import (
     DomainDiscriminator,
     GaussianKernel,
     JointMultipleKernelMaximumMeanDiscrepancy,
@@ -19,11 +19,11 @@ from baselines.dalib_compat import (
     conditional_domain_adversarial_loss,
     domain_adversarial_loss,
 )
-from baselines.discrepancy import DAN, JAN
-from baselines.networks import Data
+from baselines.deep.discrepancy import DAN, JAN
+from baselines.deep.networks import Data
+from baselines.deep.source_hypothesis import SHOT, centroid_labels
+from baselines.deep.stacked import build, mlp
 from baselines.rows import count_batches, orders
-from baselines.source_hypothesis import SHOT, centroid_labels
-from baselines.stacked import build, mlp
 
 CPU = torch.device("cpu")
 SMALL = {"hidden_size": 20, "n_layers": 4, "n_epochs": 8, "batch_size": 16}

@@ -9,9 +9,9 @@ import pickle
 import numpy as np
 import pytest
 
-from baselines.adversarial import CDAN, DANN
-from baselines.discrepancy import DAN, JAN
-from baselines.source_hypothesis import SHOT
+from baselines.deep.adversarial import CDAN, DANN
+from baselines.deep.discrepancy import DAN, JAN
+from baselines.deep.source_hypothesis import SHOT
 from krda.base import Domains, fit_together
 
 METHODS = [DANN, CDAN, DAN, JAN, SHOT]

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from baselines.adversarial import (
+from baselines.deep.adversarial import (
     ConditionalDomainAdversary,
     DomainAdversary,
     domain_cross_entropy,
 )
-from baselines.dalib_compat import (
+from baselines.deep.dalib_compat import (
     DomainDiscriminator,
     GaussianKernel,
     JointMultipleKernelMaximumMeanDiscrepancy,
@@ -20,14 +20,14 @@ from baselines.dalib_compat import (
     conditional_domain_adversarial_loss,
     domain_adversarial_loss,
 )
-from baselines.discrepancy import (
+from baselines.deep.discrepancy import (
     Discrepancy,
     adaptive_kernel,
     fixed_kernel,
     mean_discrepancy,
     squared_distances,
 )
-from baselines.stacked import build
+from baselines.deep.stacked import build
 
 CPU = torch.device("cpu")
 FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)

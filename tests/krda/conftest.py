@@ -10,6 +10,6 @@ def fast_or_plain(request):
         with _switch.plain_only():
             yield
     else:
-        if "krda.mixture.quantile" not in _switch.fast_functions():
+        if "krda.density.mixture.quantile" not in _switch.fast_functions():
             pytest.skip("numba is not installed")
         yield

@@ -1,6 +1,6 @@
 import torch
 
-from krda.rnade import RNADE
+from krda.density.rnade import RNADE
 
 
 def make_rnade(n_features, *, seed=0, sigma_floor=0.0, n_domains=2, spread=1.0):

@@ -15,9 +15,9 @@ from sklearn.datasets import make_moons
 
 from krda import KRDA
 from krda.__main__ import CLASSIFIERS, main
-from krda.command import make_classifier
-from krda.predictions import write_predictions
-from krda.tables import TableError, read_tables
+from krda.command.options import make_classifier
+from krda.command.predictions import write_predictions
+from krda.command.tables import TableError, read_tables
 
 QUICK = ["--max-steps", "20", "--hidden-size", "8", "--refits", "1"]
 
@@ -589,7 +589,7 @@ def test_predictions_are_kept_when_the_check_fails(files, capsys, monkeypatch):
     def fail(*_, **__):
         raise FloatingPointError("no step")
 
-    monkeypatch.setattr("krda.trust.assess", fail)
+    monkeypatch.setattr("krda.trust.check.assess", fail)
     assert run() == 1
     printed = capsys.readouterr()
     assert "predictions.csv holds the predictions" in printed.out

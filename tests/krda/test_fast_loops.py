@@ -14,9 +14,10 @@ import torch
 from rnade_models import make_rnade
 from scipy import special
 
-from krda import _switch, mixture
-from krda.rnade import RNADEDensity
-from krda.training import fit_all
+from krda import _switch
+from krda.density import mixture
+from krda.density.rnade import RNADEDensity
+from krda.density.training import fit_all
 from krda.transport import knothe_rosenblatt
 
 functions = pytest.importorskip("krda._fast.functions")
@@ -160,8 +161,8 @@ if sys.argv[1] == "not installed":
     sys.modules["numba"] = None
 import numpy as np
 from krda import KRDA, _switch
-assert "krda.mixture.quantile" not in _switch.fast_functions()
-assert "krda.training.fit_all" in _switch.fast_functions()
+assert "krda.density.mixture.quantile" not in _switch.fast_functions()
+assert "krda.density.training.fit_all" in _switch.fast_functions()
 rng = np.random.default_rng(0)
 Xs = rng.normal(size=(60, 2))
 model = KRDA(max_steps=20, random_state=0).fit(Xs, Xs[:, 0] > 0, 2 * rng.normal(size=(50, 2)))

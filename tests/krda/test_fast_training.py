@@ -11,8 +11,8 @@ from rnade_models import make_rnade
 from krda import _switch
 from krda._fast import training as fast
 from krda._fast.objective import Parameters, gradient, nll, pack
-from krda.rnade import RNADE
-from krda.training import TrainingOptions, fit_all
+from krda.density.rnade import RNADE
+from krda.density.training import TrainingOptions, fit_all
 
 
 def models_of(n_features, n_domains, seeds, *, sigma_floor=0.05):

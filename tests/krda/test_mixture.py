@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from krda import mixture
+from krda.density import mixture
 
 pytestmark = pytest.mark.usefixtures("fast_or_plain")
 

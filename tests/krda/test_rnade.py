@@ -4,8 +4,8 @@ import torch
 from rnade_models import make_rnade
 from scipy import stats
 
-from krda import mixture
-from krda.rnade import MAX_LOG_VARIANCE, RNADE
+from krda.density import mixture
+from krda.density.rnade import MAX_LOG_VARIANCE, RNADE
 
 pytestmark = pytest.mark.usefixtures("fast_or_plain")
 

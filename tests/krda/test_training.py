@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from krda import training
-from krda.rnade import RNADE
-from krda.training import (
+from krda.density import training
+from krda.density.rnade import RNADE
+from krda.density.training import (
     DivergenceError,
     Progress,
     TrainingOptions,

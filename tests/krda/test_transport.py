@@ -9,7 +9,7 @@ from rnade_models import make_rnade
 from scipy import stats
 
 from krda import transport
-from krda.gaussian import LinearGaussianDensity
+from krda.density.gaussian import LinearGaussianDensity
 from krda.transport import knothe_rosenblatt
 
 pytestmark = pytest.mark.usefixtures("fast_or_plain")

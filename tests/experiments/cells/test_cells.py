@@ -14,7 +14,7 @@ from experiments.cells.repetitions import kept_outcomes, lost_outcome, record_of
 from experiments.cells.state import cell_state, state_of
 from experiments.store.provenance import environment
 from experiments.store.records import RecordStore, dumps
-from krda.training import DivergenceError
+from krda.density.training import DivergenceError
 
 
 @pytest.mark.parametrize("method", ["krda", "krda_random", "ot", "sa", "dann", "shot", "kmm"])

@@ -55,12 +55,13 @@ def test_a_string_that_is_no_docstring_counts():
 
 def test_a_method_depends_on_what_it_imports_and_on_no_other_method():
     krda = fingerprint._closure(("krda.estimator",))
-    assert {"krda.rnade", "krda.mixture", "krda.training", "krda.transport"} <= set(krda)
+    density = {f"krda.density.{name}" for name in ("rnade", "mixture", "training")}
+    assert density | {"krda.transport", "krda._fast"} <= set(krda)
     assert not any(name.startswith(("baselines", "experiments")) for name in krda)
-    assert {"baselines.networks", "baselines.dalib_compat"} <= set(
-        fingerprint._closure(("baselines.adversarial",))
+    assert {"baselines.deep.networks", "baselines.deep.dalib_compat"} <= set(
+        fingerprint._closure(("baselines.deep.adversarial",))
     )
-    assert "krda.rnade" not in fingerprint._closure(("baselines.subspace_alignment",))
+    assert "krda.density.rnade" not in fingerprint._closure(("baselines.subspace_alignment",))
 
 
 def test_a_change_in_a_module_changes_the_fingerprint_of_those_that_import_it(monkeypatch):
@@ -132,11 +133,11 @@ def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch,
     [
         ("baselines.kernel_mean_matching", {"kmm"}),
         ("baselines.kernels", {"kmm", "tca"}),
-        ("baselines.source_hypothesis", SHOT),
-        ("baselines.dalib_compat", ADVERSARIAL),
-        ("baselines.networks", DEEP),
-        ("krda.training", KRDA),
-        ("krda.rnade", KRDA),
+        ("baselines.deep.source_hypothesis", SHOT),
+        ("baselines.deep.dalib_compat", ADVERSARIAL),
+        ("baselines.deep.networks", DEEP),
+        ("krda.density.training", KRDA),
+        ("krda.density.rnade", KRDA),
     ],
 )
 def test_a_change_in_a_methods_module_concerns_its_cells_and_no_others(
@@ -228,8 +229,8 @@ def test_numba_that_is_not_installed_is_absent_whether_or_not_it_is_switched_off
     ("old", "new", "same"),
     [
         ("experiments.datasets.moons.Moons", "experiments.other.place.Moons", True),
-        ("baselines.adversarial.DANN", "krda.dann.DANN", True),
-        ("baselines.adversarial.DANN", "baselines.adversarial.CDAN", False),
+        ("baselines.deep.adversarial.DANN", "krda.dann.DANN", True),
+        ("baselines.deep.adversarial.DANN", "baselines.deep.adversarial.CDAN", False),
         ("sklearn.svm.SVC", "elsewhere.SVC", False),
     ],
 )

@@ -26,10 +26,10 @@ at any target label:
   normalisation; SHOT's last feature layer and the domain discriminators of DANN and CDAN have, as
   in the programs they come from.
 
-The repetitions of a cell are trained as one program (:mod:`baselines.stacked`), a single fit as
-such a program of one. A fit does not depend on the rows and seeds of those beside it; with another
-number of fits beside it, it takes the same steps up to rounding, which training enlarges. Random
-numbers come from a generator of the fit's own; the global ones of torch and NumPy are neither used
+The repetitions of a cell are trained as one program (:mod:`baselines.deep.stacked`), a single fit
+as such a program of one. A fit does not depend on the rows and seeds of those beside it; with
+another number of fits beside it, it takes the same steps up to rounding, which training enlarges.
+Random numbers come from a generator of the fit's own; the global ones of torch and NumPy are neither used
 nor moved (except for the one seed that scikit-learn's convention draws from NumPy's if
 ``random_state`` is None).
 """
@@ -47,15 +47,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from baselines.deep.stacked import Network, build, mlp, stack, unstack
+from baselines.deep.training import Trained
 from baselines.rows import ColumnScaling, fork, gather, hold_out
 from baselines.rows import count_batches as count_batches
-from baselines.stacked import Network, build, mlp, stack, unstack
-from baselines.training import Trained
 from krda.base import DomainAdaptationClassifier, Domains
+from krda.density.processor import find_device
 from krda.scikit import seed_from
 from krda.validation import (
     FloatArray,
-    find_device,
     require_finite,
     require_integer,
     require_number,

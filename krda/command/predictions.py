@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from krda.tables import TableError
+from krda.command.tables import TableError
 
 
 def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:

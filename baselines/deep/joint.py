@@ -10,9 +10,9 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from baselines.networks import DeepClassifier, Models, cross_entropy
+from baselines.deep.networks import DeepClassifier, Models, cross_entropy
+from baselines.deep.training import LOSS, OUTPUT, HeldOut, Losses, Trained, train
 from baselines.rows import Batch, epochs_of_batches, fork
-from baselines.training import LOSS, OUTPUT, HeldOut, Losses, Trained, train
 from krda.validation import require_number
 
 

@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-from krda.mixture import normal_cdf
+from krda.density.mixture import normal_cdf
 
 
 class LinearGaussianDensity:

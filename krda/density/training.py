@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from krda._switch import accelerated
-from krda.rnade import RNADE
+from krda.density.rnade import RNADE
 from krda.validation import require_integer, require_number
 
 #: Rows of a domain that are held out at most: enough to rank states of one training; with more,
@@ -214,7 +214,7 @@ def fit_maximum_likelihood(
         Standardised rows of each domain.
     options : TrainingOptions
     given : sequence of Tensor, each of shape (n_D, d), or None, default=None
-        The rows as conditionals are given them, see :meth:`krda.rnade.RNADE.log_prob`.
+        The rows as conditionals are given them, see :meth:`krda.density.rnade.RNADE.log_prob`.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def fit_maximum_likelihood(
     --------
     >>> import torch
     >>> from krda import RNADE, TrainingOptions
-    >>> from krda.training import fit_maximum_likelihood
+    >>> from krda.density.training import fit_maximum_likelihood
     >>> rows = [torch.randn(100, 2), torch.randn(100, 2) ** 2]
     >>> history = fit_maximum_likelihood(RNADE(2), rows, TrainingOptions(max_steps=20))
     >>> bool(history.held_out_nll[-1].sum() < history.held_out_nll[0].sum())

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from baselines.rows import Batch
-from krda.denormals import denormals_as_zero
+from krda.density.processor import denormals_as_zero
 from krda.validation import FloatArray
 
 # Steps from one look at the held-out rows to the next, as in KRDA's training.

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from krda.console import Console
-from krda.predictions import check_output, write_predictions
-from krda.tables import listed, read_tables
+from krda.command.console import Console
+from krda.command.predictions import check_output, write_predictions
+from krda.command.tables import listed, read_tables
 
 
 def make_classifier(name: str, seed: int) -> Any:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         f"{len(tables.Xs.columns)} columns; fitting"
     )
     from krda import KRDA
-    from krda.trust import assess
+    from krda.trust.check import assess
 
     model = KRDA(
         hidden_size=options.hidden_size,

@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from krda import mixture
 from krda._switch import accelerated
+from krda.density import mixture
 
 #: From a coordinate's number (from 0) and its values (n,) to what later conditionals are given.
 Given = Callable[[int, Tensor], Tensor]
@@ -67,7 +67,7 @@ class RNADEDensity:
     sigma_floor : float
         Lower bound of the standard deviations, approached smoothly.
     quantile_method : {"newton", "bisection"}, default="newton"
-        How conditionals are inverted: see :func:`krda.mixture.quantile`.
+        How conditionals are inverted: see :func:`krda.density.mixture.quantile`.
     given : callable or None, default=None
         From a coordinate's number (from 0) and its values (n,) to the values that later
         conditionals are given; None gives them as they are.

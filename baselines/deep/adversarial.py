@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from baselines.dalib_compat import DomainDiscriminator, GradientReversal
-from baselines.joint import JointlyTrained, Transfer
-from baselines.stacked import build, stack
+from baselines.deep.dalib_compat import DomainDiscriminator, GradientReversal
+from baselines.deep.joint import JointlyTrained, Transfer
+from baselines.deep.stacked import build, stack
 from krda.validation import require_integer, require_truth
 
 
@@ -135,13 +135,13 @@ class DANN(Adversarial):
 
     which rises from 0 and is at 0.46 after ``N`` steps. (Ganin et al. have ``10 i / N`` in the
     exponent, with ``N`` the length of the training.) The rest is set out in
-    :mod:`baselines.networks`.
+    :mod:`baselines.deep.networks`.
 
     Parameters
     ----------
     **parameters
-        Those of :class:`Adversarial`, :class:`baselines.joint.JointlyTrained` and
-        :class:`baselines.networks.DeepClassifier`.
+        Those of :class:`Adversarial`, :class:`baselines.deep.joint.JointlyTrained` and
+        :class:`baselines.deep.networks.DeepClassifier`.
 
     References
     ----------
@@ -169,7 +169,7 @@ class CDAN(Adversarial):
     The paper used dalib's loss, a five-layer MLP with 250 hidden units, Adam with 1e-3 and
     :math:`\eta = 1`. Chosen here, as the paper is silent: no entropy conditioning, which is dalib's
     default and what the paper's name of the method says; schedule and discriminator as in
-    :class:`DANN`; the rest is set out in :mod:`baselines.networks`.
+    :class:`DANN`; the rest is set out in :mod:`baselines.deep.networks`.
 
     Parameters
     ----------

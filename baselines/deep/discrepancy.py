@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from baselines.joint import JointlyTrained, Transfer
+from baselines.deep.joint import JointlyTrained, Transfer
 from krda.validation import require_number, require_truth
 
 # Factors of the mean squared distance in the squared bandwidths, as in dalib's examples.
@@ -168,7 +168,7 @@ class DAN(KernelMatching):
     :math:`\eta = 1` for DANN, JAN and CDAN and says nothing of DAN, which gets 1 too. Chosen here,
     as the paper is silent: linear time as in the publication and in dalib's example; bandwidth
     factors :math:`2^{-3}, ..., 2^1` as in dalib's example; the rest is set out in
-    :mod:`baselines.networks`.
+    :mod:`baselines.deep.networks`.
 
     If all features of a batch fall on one point, the bandwidth is 0 and the loss undefined; the
     fit then ends with an error. (NaN logits have their maximum at the first class, so that such a
@@ -177,8 +177,8 @@ class DAN(KernelMatching):
     Parameters
     ----------
     **parameters
-        Those of :class:`KernelMatching`, :class:`baselines.joint.JointlyTrained` and
-        :class:`baselines.networks.DeepClassifier`.
+        Those of :class:`KernelMatching`, :class:`baselines.deep.joint.JointlyTrained` and
+        :class:`baselines.deep.networks.DeepClassifier`.
 
     References
     ----------
@@ -206,7 +206,7 @@ class JAN(KernelMatching):
     The paper used dalib's loss, a five-layer MLP with 250 hidden units, Adam with 1e-3 and
     :math:`\eta = 1`. Chosen here, as the paper is silent: quadratic time, bandwidth factors
     :math:`2^{-3}, ..., 2^1` and a width of 0.92, all as in dalib's example; the rest is set out in
-    :mod:`baselines.networks`.
+    :mod:`baselines.deep.networks`.
 
     Parameters
     ----------

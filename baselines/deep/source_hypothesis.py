@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from baselines.networks import DeepClassifier, Models, cross_entropy
+from baselines.deep.networks import DeepClassifier, Models, cross_entropy
+from baselines.deep.stacked import Network, WeightNormLinear, hidden_layers
+from baselines.deep.training import LOSS, HeldOut, Losses, Trained, train
 from baselines.rows import Batch, ColumnScaling, epochs_of_batches, fork
-from baselines.stacked import Network, WeightNormLinear, hidden_layers
-from baselines.training import LOSS, HeldOut, Losses, Trained, train
 from krda.validation import FloatArray, require_integer, require_number
 
 
@@ -43,7 +43,7 @@ class SHOT(DeepClassifier):
     programs: the last feature layer is linear with batch normalisation and no ReLU; the classifier
     has normalised weights; :math:`\alpha = 0.1`, :math:`\beta = 0.3`, batches of 64; 15 epochs on
     the target; 30 on the source, the fewest in the publication. Batch normalisation follows the
-    target's batches in adaptation. The rest as set out in :mod:`baselines.networks`; the
+    target's batches in adaptation. The rest as set out in :mod:`baselines.deep.networks`; the
     publication's decay of the learning rate belongs to its SGD and is left out with it.
 
     Information maximisation supposes that the target's classes are about equally frequent.
@@ -57,7 +57,7 @@ class SHOT(DeepClassifier):
     n_adaptation_epochs : int, default=15
         Passes over the target; 0 is the source network as it is.
     **parameters
-        Those of :class:`baselines.networks.DeepClassifier`, with ``batch_size=64`` by default.
+        Those of :class:`baselines.deep.networks.DeepClassifier`, with ``batch_size=64`` by default.
         A column that is constant in the source is set to 0 in the target too: the source network
         has learnt nothing about it.
 

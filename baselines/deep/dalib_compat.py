@@ -2,8 +2,8 @@
 
 dalib is of July 2020 and is no longer maintained. Its losses are what the paper ran. DANN and CDAN
 train its discriminator behind its gradient reversal. Its losses take one model at a time, so
-training has them in a form for several (:mod:`baselines.adversarial`,
-:mod:`baselines.discrepancy`); the tests compare that form with the originals here. This module
+training has them in a form for several (:mod:`baselines.deep.adversarial`,
+:mod:`baselines.deep.discrepancy`); the tests compare that form with the originals here. This module
 alone knows what is broken in dalib:
 
 - ``dalib.modules.kernels`` imports ``qpsolvers`` for an option that is not used here (and that

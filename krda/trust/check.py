@@ -28,9 +28,15 @@ from sklearn.dummy import DummyClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from krda.assessment import Assessment, ClassShare
 from krda.base import Domains, fit_together
-from krda.checks import (
+from krda.density.gaussian import LinearGaussianDensity
+from krda.diagnostics import column_distances, energy_distance, unit_scale
+from krda.estimator import KRDA
+from krda.extrapolation import describe_far_rows
+from krda.fitting import DOMAINS, Domain
+from krda.scikit import checksum, seed_from
+from krda.trust.report import Assessment, ClassShare
+from krda.trust.statistics import (
     MIN_ROWS,
     N_PARTS,
     ColumnGap,
@@ -39,12 +45,6 @@ from krda.checks import (
     RefitCheck,
     TransportCheck,
 )
-from krda.diagnostics import column_distances, energy_distance, unit_scale
-from krda.estimator import KRDA
-from krda.extrapolation import describe_far_rows
-from krda.fitting import DOMAINS, Domain
-from krda.gaussian import LinearGaussianDensity
-from krda.scikit import checksum, seed_from
 from krda.validation import FloatArray, check_labels, check_same_columns, require_integer
 
 #: A distance counts as noise up to what it stays below in this share of cases without a difference.

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from krda.console import printable
+from krda.command.console import printable
 
 #: Columns that are written beside the predictions, whatever the tables are.
 WRITTEN = ("row", "prediction", "refits_agree", "source_only", "standardised")

@@ -1,4 +1,4 @@
-"""How the processor treats denormal numbers, those below 1e-38 in float32."""
+"""What torch computes on, and how a processor treats denormal numbers (below 1e-38 in float32)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+
+def find_device(name: str) -> torch.device:
+    """Give the device of a name such as ``cpu`` or ``cuda:1``; raise ValueError without one."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError, ImportError) as error:
+        raise ValueError(f"device={name!r} cannot be used here ({error}). Use 'cpu'.") from error
+    return device
 
 
 @contextmanager

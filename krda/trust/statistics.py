@@ -1,7 +1,7 @@
 """The statistics of the check of a fit, and the bounds beyond which they speak against it.
 
-No bound was chosen by accuracies on a target. :mod:`krda.trust` computes the numbers,
-:mod:`krda.assessment` puts them into words.
+No bound was chosen by accuracies on a target. :mod:`krda.trust.check` computes the numbers,
+:mod:`krda.trust.report` puts them into words.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def quantile(
     Examples
     --------
     >>> import torch
-    >>> from krda.mixture import quantile
+    >>> from krda.density.mixture import quantile
     >>> one = torch.ones(1, 1, dtype=torch.float64)
     >>> quantile(torch.tensor([0.975], dtype=torch.float64), one, 0 * one, one)
     tensor([1.9600], dtype=torch.float64)

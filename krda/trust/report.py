@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krda.checks import (
+from krda.command.console import printable
+from krda.trust.statistics import (
     DISAGREEMENT,
     MIN_ROWS,
     ColumnGap,
@@ -20,7 +21,6 @@ from krda.checks import (
     TransportCheck,
     order_beyond_seeds,
 )
-from krda.console import printable
 
 _N_CLASSES = 5  # that a report shows at most
 

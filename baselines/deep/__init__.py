@@ -1,0 +1,1 @@
+"""Baselines that train a network: DANN, CDAN, DAN, JAN and SHOT."""

@@ -1,0 +1,1 @@
+"""The command ``python -m krda``: two tables in, predictions and a check out."""

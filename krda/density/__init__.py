@@ -1,0 +1,1 @@
+"""Conditional densities: Gaussian mixtures, RNADE and its training, the linear-Gaussian chain."""

@@ -29,8 +29,8 @@ at any target label:
 The repetitions of a cell are trained as one program (:mod:`baselines.deep.stacked`), a single fit
 as such a program of one. A fit does not depend on the rows and seeds of those beside it; with
 another number of fits beside it, it takes the same steps up to rounding, which training enlarges.
-Random numbers come from a generator of the fit's own; the global ones of torch and NumPy are neither used
-nor moved (except for the one seed that scikit-learn's convention draws from NumPy's if
+Random numbers come from a generator of the fit's own; the global ones of torch and NumPy are
+neither used nor moved (except for the one seed that scikit-learn's convention draws from NumPy's if
 ``random_state`` is None).
 """
 

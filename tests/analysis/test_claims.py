@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import OURS, plan_of, random_values, runs_of
 
 from experiments.analysis.cells import summarise, table_cells
 from experiments.analysis.claims import JUDGES, check_claims, claims
@@ -15,7 +16,6 @@ from experiments.analysis.sides import COMPETITORS, published_side, side_of, tim
 from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
 from experiments.published import DATASETS, METHODS, published
-from tests.made_up import OURS, plan_of, random_values, runs_of
 
 CURVE = load_curve("moons_rows")
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_up import OURS, plan_of, random_values, runs_of
 from scipy import stats
 
 from experiments.analysis.cells import table_cells
@@ -27,7 +28,6 @@ from experiments.analysis.comparisons import (
     rank_tests,
 )
 from experiments.published import published
-from tests.made_up import OURS, plan_of, random_values, runs_of
 
 # Nemenyi test at level 0.05, by number of methods, as printed by Demsar (2006, table 5a).
 PRINTED_Q = {3: 2.343, 4: 2.569, 5: 2.728, 6: 2.850, 7: 2.949, 8: 3.031, 9: 3.102, 10: 3.164}

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import one_decimal
 from scipy import stats
 
 from experiments.analysis import draws
@@ -14,7 +15,6 @@ from experiments.cells.plan import load_table
 from experiments.reading.draws import draws_page, survival
 from experiments.reading.results import stored
 from experiments.store.records import RecordStore
-from tests.made_up import one_decimal
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 RAW = read_results(RESULTS / "draws" / "moons.csv")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_up import OURS, plan_of, random_values, runs_of
 from scipy import stats
 
 from experiments.analysis.cells import (
@@ -17,7 +18,6 @@ from experiments.analysis.cells import (
     table_cells,
 )
 from experiments.published import METHODS, PublishedCell, published
-from tests.made_up import OURS, plan_of, random_values, runs_of
 
 PLAN = replace(
     plan_of(ours=("quantiles",)), tasks=("10", "20"), paper=("source_only", "krda", "ot"), aside=()

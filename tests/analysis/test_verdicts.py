@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import OURS as OURS_METHODS
+from made_up import plan_of, random_values, runs_of
 
 from experiments.analysis.cells import table_cells
 from experiments.analysis.verdicts import (
@@ -22,8 +24,6 @@ from experiments.analysis.verdicts import (
 )
 from experiments.cells.plan import load_table
 from experiments.published import METHODS, published
-from tests.made_up import OURS as OURS_METHODS
-from tests.made_up import plan_of, random_values, runs_of
 
 percent = st.floats(0, 100)
 width = st.floats(0, 40)

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from made_up import plan_of
 from record_factory import make_record
 
 from experiments.analysis.agreement import agreement, environment_difference
 from experiments.reading.agreement import compare_with_committed
 from experiments.store.records import RecordStore
-from tests.made_up import plan_of
 
 FIRST = (0.5, 0.6, 0.7)  # 60 ± 24.8 %
 

@@ -138,7 +138,7 @@ DEEDS = "[ok],[quit],[exit],[crash],[ok]"
 def test_a_job_that_exits_or_crashes_costs_itself_alone_and_the_exit_status_says_so(
     tmp_path, launcher
 ):
-    path = {"PYTHONPATH": str(Path(__file__).parent)}
+    path = {"PYTHONPATH": str(ROOT / "tests/helpers")}
     done = multirun(
         tmp_path, *launcher, "method=source_only", "classifier._target_=odd_classifiers.Odd",
         f"+classifier.log={tmp_path / 'log'}", f"+classifier.plan={DEEDS}",

@@ -78,7 +78,7 @@ def test_workers_have_the_pinned_kernels_whatever_the_environment_says():
         "import json; from test_pinned_kernels import kernels_of_a_worker\n"
         "print(json.dumps(kernels_of_a_worker()))"
     )
-    path = os.pathsep.join([str(Path(__file__).parent), str(ROOT), *sys.path])
+    path = os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT), *sys.path])
     assert_pinned(json.loads(run(code, **PRESET, PYTHONPATH=path)[0]))
 
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from krda import KRDA
+from krda.density.processor import find_device
 from krda.validation import (
     check_labels,
     check_rows,
-    find_device,
     require_integer,
     require_number,
     require_truth,

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from made_up import write_records
 
 from experiments.cells.plan import TablePlan, load_table
 from experiments.reading.render import render
 from experiments.reading.results import Results, read_results
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
-from tests.made_up import write_records
 
 TASKS = {"moons": ("10", "40"), "hepmass_sim": ("500-750", "750-500")}
 METHODS = ("source_only", "target_only", "krda", "ot", "jan")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import one_decimal
 from scipy import stats
 
 from experiments.analysis.cells import cells_csv
@@ -20,7 +21,6 @@ from experiments.reading.results import read_results, stored
 from experiments.reading.tables import public
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
-from tests.made_up import one_decimal
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 STORE = RecordStore(RESULTS / "records")

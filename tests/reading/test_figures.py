@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import plan_of, random_values, runs_of
 
 from experiments.analysis.cells import summarise
 from experiments.analysis.table import Table, make_table
@@ -25,7 +26,6 @@ from experiments.reading.figures.densities import draw_marginals, draw_quantiles
 from experiments.reading.figures.fits import MARGINALS, QUANTILES, Numbers, load, save
 from experiments.reading.figures.style import METHOD_STYLES, footnote, new_figure, save_figure
 from experiments.reading.figures.transport import draw_moons, draw_panels, spread
-from tests.made_up import plan_of, random_values, runs_of
 
 PLAN = replace(
     plan_of(ours=("standardize",)), tasks=("10", "40", "90"), aside=(),

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from made_up import runs_of
 
 from experiments.catalogue import config_names
 from experiments.cells.plan import load_table
 from experiments.published import METHODS
 from experiments.reading.glossary import glossary, method_meaning, methods_glossary, task_naming
 from experiments.reading.readme import ROWS, summary, time_table
-from tests.made_up import runs_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = (

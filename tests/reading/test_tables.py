@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from made_up import OURS, one_decimal, plan_of, random_values, runs_of
 
 from experiments.analysis.cells import cells_csv
 from experiments.analysis.table import Table, make_table
@@ -23,7 +24,6 @@ from experiments.reading.tables import (
     to_latex,
     to_markdown,
 )
-from tests.made_up import OURS, one_decimal, plan_of, random_values, runs_of
 
 NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
 

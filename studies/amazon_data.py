@@ -33,7 +33,7 @@ def count_raw(reviews: Mapping[tuple[str, str], Reviews], domain: str) -> dict[s
     """Count repeated, shared, empty and contradictory rows of a domain."""
     keys = {which: _row_keys(reviews[which]) for which in reviews}
     labels: dict[bytes, set[int]] = {}
-    found = {}
+    found: dict[str, int] = {}
     for split in SPLITS:
         own, counts = reviews[domain, split], Counter(keys[domain, split])
         for key, label in zip(keys[domain, split], own.y, strict=True):

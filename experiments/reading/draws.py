@@ -132,7 +132,8 @@ def _rank_table(
         head += [positions, "rank", "KRDA minus"]
         ranked, n_draws = draws.ranks(found, positions, order), _n_draws(found, positions)
         for method in order:
-            row, low, high = means[positions, method], *ranked[method].agg(["min", "max"])
+            row, own = means[positions, method], ranked[method]
+            low, high = own.min(), own.max()
             rows[method] += [
                 _text(row, n_draws),
                 f"{low}" if low == high else f"{low} to {high}",

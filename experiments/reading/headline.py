@@ -82,9 +82,9 @@ def complete_means(rows: pd.DataFrame) -> pd.Series:
 def rivals(table: Table, means: pd.Series) -> tuple[pd.Series, pd.Series]:
     """Means of KRDA's competitors: the paper's other methods, and the rows that are ours."""
     cells = table.cells[~table.cells.reference & (table.cells.method != KRDA)]
-    return tuple(  # type: ignore[return-value]
-        means[means.index.isin(cells.method[cells.in_paper == side])] for side in (True, False)
-    )
+    theirs = means.index.isin(cells.method[cells.in_paper])
+    ours = means.index.isin(cells.method[~cells.in_paper])
+    return means[theirs], means[ours]
 
 
 def n_best_or_tied(table: Table) -> int:

@@ -123,7 +123,7 @@ class _Module:
                 # `from package import module` names a module, `from module import name` does not.
                 names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
             elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
-                names = [a.value for a in node.args if isinstance(a, ast.Constant)]
+                names = [str(a.value) for a in node.args if isinstance(a, ast.Constant)]
             else:
                 continue
             for imported in names:

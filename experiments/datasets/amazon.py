@@ -74,6 +74,9 @@ class Amazon:
 
 def read_arrays(path: Path, keys: Sequence[str] | None = None) -> Arrays:
     """Read arrays from a file of encodings, by default all; its own checksums verify them."""
+    remedy = "Restore the committed file, or make it again with scripts/encode_amazon.py."
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file of Amazon encodings at {path}. {remedy}")
     try:
         # numpy would leave a file that it opens itself open if it turns out to be cut.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
@@ -82,7 +85,7 @@ def read_arrays(path: Path, keys: Sequence[str] | None = None) -> Arrays:
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError) as error:
         raise ValueError(
             f"{path} should be an intact .npz file of Amazon encodings, but cannot be read: "
-            f"{error}. Restore the committed file, or make it again with scripts/encode_amazon.py."
+            f"{error}. {remedy}"
         ) from error
 
 

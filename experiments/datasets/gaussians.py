@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from experiments.datasets.base import Rows, Task
 from experiments.seeds import derive_seed
 
-FloatArray = NDArray[np.float64]
-
 _NAME = re.compile(r"([1-9][0-9]?)-([1-9][0-9]?)", re.ASCII)
 
 
@@ -22,8 +20,8 @@ class Mixture(NamedTuple):
     ``means`` has shape (k, 2); ``factors``, square roots of the covariances, (k, 2, 2).
     """
 
-    means: FloatArray
-    factors: FloatArray
+    means: NDArray[np.float64]
+    factors: NDArray[np.float64]
 
     def draw(self, n: int, seed: int) -> Rows:
         """Draw rows and the numbers of the components that they come from."""

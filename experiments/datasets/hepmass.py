@@ -13,10 +13,9 @@ from experiments.datasets.raw import RawDataError
 class Hepmass(CollisionTasks):
     """The HEPMASS collisions, as they are in the files: already normalised.
 
-    A domain is the rows that carry its mass: the resonance of that mass, and the background rows
-    that the files give the same mass label at random. The first task needs the raw files on this
-    computer and prepares them, which takes minutes; later ones load what was prepared. Nothing is
-    ever downloaded here.
+    A domain is the rows with its mass: the resonance of that mass, and the background rows that the
+    files give the same mass label at random. The first task prepares the raw files, which takes
+    minutes; later ones load what was prepared. Nothing is ever downloaded here.
     """
 
     name = "hepmass"

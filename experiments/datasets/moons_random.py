@@ -18,8 +18,7 @@ class MoonsRandom(Moons):
     source, target and test.
     """
 
-    # A class of its own and no parameter of Moons, because a record of moons depends on all code
-    # and settings of that class.
+    # No parameter of Moons, because a record of moons depends on all settings of that class.
     name = "moons_random"
 
     def _draw(self, part: str, n: int) -> Rows:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: Rows and their labels.
+Rows = tuple[NDArray[Any], NDArray[Any]]
 
 
 class LockedLabels:
@@ -32,16 +35,7 @@ class LockedLabels:
 
 
 def unlock(labels: LockedLabels) -> NDArray[Any]:
-    """Open target labels: for scoring and for 'Target only', nowhere else.
-
-    Parameters
-    ----------
-    labels : LockedLabels
-
-    Returns
-    -------
-    y : ndarray of shape (n,), read-only
-    """
+    """Open target labels, read-only: for scoring and for 'Target only', nowhere else."""
     return labels._LockedLabels__labels  # type: ignore[attr-defined]
 
 
@@ -57,7 +51,9 @@ def freeze_arrays(data: Any) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """One transfer task. Its arrays are read-only, as it is kept for several methods.
+    """One transfer task. Its arrays are read-only, because several methods get the same task.
+
+    :meth:`lock` makes one from plain arrays.
 
     Attributes
     ----------
@@ -75,6 +71,19 @@ class Task:
         Target rows that no method sees in training.
     y_test : LockedLabels of length n_test
         Their labels: for scoring alone.
+
+    Raises
+    ------
+    ValueError
+        Rows and labels of different lengths, or parts with different numbers of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    >>> task = Task.lock("toy", "first", source=(X, y), target=(X + 1, y), test=(X + 1, y))
+    >>> task.label, task.yt
+    ('toy/first', LockedLabels(4 labels))
     """
 
     dataset: str
@@ -85,6 +94,12 @@ class Task:
     yt: LockedLabels
     X_test: NDArray[np.float64]
     y_test: LockedLabels
+
+    @classmethod
+    def lock(cls, dataset: str, name: str, *, source: Rows, target: Rows, test: Rows) -> Self:
+        """Make a task from rows and labels, and lock the labels of target and test rows."""
+        (Xs, ys), (Xt, yt), (X_test, y_test) = source, target, test
+        return cls(dataset, name, Xs, ys, Xt, LockedLabels(yt), X_test, LockedLabels(y_test))
 
     def __post_init__(self) -> None:
         pairs = {
@@ -108,9 +123,8 @@ class Task:
     def sha256(self) -> str:
         """Checksum over every number of the task, rows and labels."""
         digest = hashlib.sha256()
-        for array in (
-            self.Xs, self.ys, self.Xt, unlock(self.yt), self.X_test, unlock(self.y_test),
-        ):  # fmt: skip
+        yt, y_test = unlock(self.yt), unlock(self.y_test)
+        for array in (self.Xs, self.ys, self.Xt, yt, self.X_test, y_test):
             contiguous = np.ascontiguousarray(array)
             digest.update(f"{contiguous.dtype.str}{contiguous.shape}".encode())
             digest.update(contiguous.tobytes())
@@ -120,7 +134,12 @@ class Task:
 class Dataset(Protocol):
     """A named family of tasks; what a dataset config instantiates.
 
-    ``task_names`` lists the tasks without loading anything; ``task`` loads or draws one.
+    Attributes
+    ----------
+    name : str
+        That of the config.
+    task_names : tuple of str
+        All tasks in the order of the tables; asking for them loads nothing.
     """
 
     name: str
@@ -131,5 +150,14 @@ class Dataset(Protocol):
         ...
 
     def task(self, name: str) -> Task:
-        """Load or draw one task."""
+        """Load or draw one task; ValueError if there is none of this name."""
         ...
+
+
+def require_task(dataset: Dataset, name: str) -> None:
+    """Raise ValueError, with the tasks that there are, unless the data set has this one."""
+    if name not in dataset.task_names:
+        raise ValueError(
+            f"There is no task {name!r} in {dataset.name}; expected one of "
+            f"{', '.join(dataset.task_names)}."
+        )

@@ -7,14 +7,12 @@ which is a domain (paper, section 6, "Hepmass"); a task goes from one mass to an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from itertools import permutations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from experiments.datasets.base import LockedLabels, Task
+from experiments.datasets.base import Rows, Task, require_task
 from experiments.seeds import derive_seed
 
 #: Masses of the resonance in GeV, one domain each.
@@ -31,98 +29,50 @@ FEATURES = (
     "m_jj", "m_jjj", "m_lv", "m_jlv", "m_wwbb",
 )  # fmt: skip
 
-#: Tasks by name, ``500-750``, in the order of the paper's tables.
-TASK_NAMES = tuple(f"{source}-{target}" for source, target in permutations(MASSES, 2))
 
-Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
+class CollisionTasks(ABC):
+    """Tasks between the masses: ``500-750`` is from 500 to 750 GeV.
 
-
-def check_task_name(dataset: str, name: str) -> tuple[int, int]:
-    """Split a task's name into its two masses.
-
-    Parameters
-    ----------
-    dataset : str
-        For the message.
-    name : str
-        Such as ``500-750``.
-
-    Returns
-    -------
-    source, target : int
-        Masses in GeV.
-
-    Raises
-    ------
-    ValueError
-        No such task.
+    Source and target rows are drawn from the masses' training rows, test rows from the target's
+    test rows, without replacement: no test row can be a training row. Another ``draw`` gives other
+    rows. Labels are 1 for the resonance, 0 for background. The sizes are the paper's.
     """
-    if name not in TASK_NAMES:
-        raise ValueError(
-            f"There is no task {name!r} in {dataset}; expected one of {', '.join(TASK_NAMES)}."
+
+    name: str
+
+    def __init__(
+        self, n_source: int = 1000, n_target: int = 500, n_test: int = 2000, draw: int = 0
+    ) -> None:
+        self.n_source = n_source
+        self.n_target = n_target
+        self.n_test = n_test
+        self.draw = draw
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """The twenty ordered pairs of masses, in the order of the paper's tables."""
+        return tuple(f"{source}-{target}" for source, target in permutations(MASSES, 2))
+
+    @abstractmethod
+    def rows(self, mass: int, part: str) -> Rows:
+        """All "training" or "test" rows of a mass, of shape (n, 27), and their labels."""
+
+    def task(self, name: str) -> Task:
+        """Draw the rows of one task."""
+        require_task(self, name)
+        source, target = map(int, name.split("-"))
+        return Task.lock(
+            self.name,
+            name,
+            source=self._pick(name, "source", self.rows(source, "training"), self.n_source),
+            target=self._pick(name, "target", self.rows(target, "training"), self.n_target),
+            test=self._pick(name, "test", self.rows(target, "test"), self.n_test),
         )
-    source, target = name.split("-")
-    return int(source), int(target)
 
-
-def draw_task(
-    dataset: str,
-    name: str,
-    training_rows: Callable[[int], Rows],
-    test_rows: Callable[[int], Rows],
-    *,
-    n_source: int,
-    n_target: int,
-    n_test: int,
-    draw: int,
-) -> Task:
-    """Draw the rows of a task from the rows of its two masses.
-
-    Rows are drawn without replacement, by seeds from data set, task, part and ``draw``. Source and
-    target come from the masses' training rows, test rows from the target's test rows, so that no
-    test row can be a training row.
-
-    Parameters
-    ----------
-    dataset, name : str
-    training_rows, test_rows : callable
-        From a mass to its rows (n, 27) and labels (n,), 1 for the resonance, 0 for background.
-    n_source, n_target, n_test : int
-        Rows of the task (paper: 1000, 500, 2000).
-    draw : int
-        Number of the data draw; another number gives other rows.
-
-    Returns
-    -------
-    task : Task
-
-    Raises
-    ------
-    ValueError
-        No such task, or a mass with too few rows.
-    """
-    source, target = check_task_name(dataset, name)
-
-    def pick(part: str, mass: int, rows: Rows, n: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    def _pick(self, name: str, part: str, rows: Rows, n: int) -> Rows:
         X, y = rows
         if len(X) < n:
-            raise ValueError(
-                f"{dataset}/{name}: expected at least {n} {part} rows of mass {mass}, got {len(X)}."
-            )
-        rng = np.random.default_rng(derive_seed(dataset, name, part, draw))
+            raise ValueError(f"{self.name}/{name}: expected {n} {part} rows or more, got {len(X)}.")
+        rng = np.random.default_rng(derive_seed(self.name, name, part, self.draw))
         chosen = np.sort(rng.choice(len(X), size=n, replace=False))
         return X[chosen].astype(np.float64), y[chosen].astype(np.int64)
-
-    Xs, ys = pick("source", source, training_rows(source), n_source)
-    Xt, yt = pick("target", target, training_rows(target), n_target)
-    X_test, y_test = pick("test", target, test_rows(target), n_test)
-    return Task(
-        dataset=dataset,
-        name=name,
-        Xs=Xs,
-        ys=ys,
-        Xt=Xt,
-        yt=LockedLabels(yt),
-        X_test=X_test,
-        y_test=LockedLabels(y_test),
-    )

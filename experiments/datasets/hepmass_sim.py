@@ -10,13 +10,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from experiments.datasets.base import Task
+from experiments.datasets.base import Rows
 from experiments.datasets.collider.generator import Kind
 from experiments.datasets.collider.normalisation import normalise
 from experiments.datasets.collider.simulation import simulate
-from experiments.datasets.collisions import MASSES, TASK_NAMES, Rows, draw_task
+from experiments.datasets.collisions import MASSES, CollisionTasks
 from experiments.seeds import derive_seed
 
 _KINDS: tuple[Kind, ...] = ("background", "signal")
@@ -26,21 +25,13 @@ _POOL_FACTOR = 4
 _PAPER_ROWS = {"training": 1000, "test": 2000}
 
 
-class HepmassSim:
+class HepmassSim(CollisionTasks):
     """Tasks between resonance masses, on simulated collisions.
 
     A mass has a pool of training rows and another of test rows, half signal and half background
-    each, four times what a task draws. Pools depend on ``simulation``, mass and part alone; they
-    are simulated when first needed and kept for the life of the process.
-
-    Parameters
-    ----------
-    n_source, n_target, n_test : int, default=1000, 500, 2000
-        Rows of a task (paper: 1000, 500, 2000). Above the paper's sizes pools grow with them.
-    draw : int, default=0
-        Number of the data draw; another number gives other rows of the same pools.
-    simulation : int, default=0
-        Number of the simulation; another number gives other pools.
+    each, four times what a task draws. Pools depend on ``simulation``, mass and part alone, and
+    grow with sizes above the paper's; they are simulated when first needed and kept for the life of
+    the process. Another ``draw`` gives other rows of the same pools.
     """
 
     name = "hepmass_sim"
@@ -53,65 +44,11 @@ class HepmassSim:
         draw: int = 0,
         simulation: int = 0,
     ) -> None:
-        self.n_source = n_source
-        self.n_target = n_target
-        self.n_test = n_test
-        self.draw = draw
+        super().__init__(n_source, n_target, n_test, draw)
         self.simulation = simulation
 
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """Source and target mass: "500-750", ..., in the order of the paper's tables."""
-        return TASK_NAMES
-
-    def task(self, name: str) -> Task:
-        """Draw one task.
-
-        Parameters
-        ----------
-        name : str
-            Such as "500-750".
-
-        Returns
-        -------
-        task : Task
-            Labels are 1 for the resonance, 0 for background.
-
-        Raises
-        ------
-        ValueError
-            No such task.
-        """
-        return draw_task(
-            self.name,
-            name,
-            lambda mass: self.rows(mass, "training"),
-            lambda mass: self.rows(mass, "test"),
-            n_source=self.n_source,
-            n_target=self.n_target,
-            n_test=self.n_test,
-            draw=self.draw,
-        )
-
     def rows(self, mass: int, part: str) -> Rows:
-        """All rows of a mass, of which tasks draw.
-
-        Parameters
-        ----------
-        mass : int
-            In GeV, one of the five.
-        part : "training" or "test"
-
-        Returns
-        -------
-        X : ndarray of shape (n, 27), read-only
-        y : ndarray of shape (n,), read-only
-
-        Raises
-        ------
-        ValueError
-            Another mass or part.
-        """
+        """The pool of a mass, read-only; part is "training" or "test"."""
         if mass not in MASSES or part not in _PAPER_ROWS:
             raise ValueError(
                 f"{self.name} has training and test rows of the masses "
@@ -129,8 +66,7 @@ def _pool(simulation: int, mass: int, part: str, n_each: int) -> Rows:
     for kind in _KINDS:
         seed = derive_seed("hepmass_sim", "simulation", simulation, mass, kind, part)
         parts.append(normalise(simulate(kind, mass, n_each, np.random.default_rng(seed))))
-    X = np.concatenate(parts)
-    y: NDArray[np.int64] = np.repeat(np.arange(len(_KINDS)), n_each)
+    X, y = np.concatenate(parts), np.repeat(np.arange(len(_KINDS)), n_each)
     X.setflags(write=False)
     y.setflags(write=False)
     return X, y

@@ -1,4 +1,11 @@
-"""Two interleaving half-circles; the target is rotated (paper, section 6.2)."""
+"""Two interleaving half-circles; the target is rotated (paper, section 6.2).
+
+The rows are *not* independent draws from a distribution. ``sklearn.datasets.make_moons`` puts n / 2
+points on each half-circle at ``np.linspace(0, pi, n // 2)`` and draws nothing but their noise and
+their order: without noise, source and target hold the very same positions, and the classes are
+equally frequent in every draw. Draws therefore differ by less than draws of independent rows would;
+:mod:`experiments.datasets.moons_random` has those.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_moons
 
-from experiments.datasets.base import LockedLabels, Task
+from experiments.datasets.base import Rows, Task
 from experiments.seeds import derive_seed
 from experiments.settings import canonical
 
-# Centre of the two half-circles without noise: the point they are rotated about.
-_CENTRE = np.array([0.5, 0.25])
+#: Centre of the two half-circles without noise: the point they are rotated about.
+CENTRE = np.array([0.5, 0.25])
 
 
 def rotate(X: NDArray[np.float64], degrees: float) -> NDArray[np.float64]:
-    """Rotate rows anticlockwise about the origin.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, 2)
-    degrees : float
-
-    Returns
-    -------
-    R : ndarray of shape (n, 2)
-    """
+    """Rotate rows anticlockwise about the origin."""
     angle = np.deg2rad(degrees)
     return X @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
 
 class Moons:
-    """Inter-twinning moons: source as drawn, target rotated by an angle.
+    """Inter-twinning moons: source as drawn, target rotated; task ``40`` is 40 degrees.
 
-    The seeds of source, target and test do not depend on the angle: two tasks differ by the
-    rotation alone.
-
-    The rows are *not* independent draws from a distribution. ``sklearn.datasets.make_moons`` puts
-    n / 2 points on each half-circle at ``np.linspace(0, pi, n // 2)`` and draws nothing but their
-    noise and their order: without noise, source and target hold the very same positions, and the
-    classes are equally frequent in every draw. Draws therefore differ by less than draws of
-    independent rows would; :class:`~experiments.datasets.moons_random.MoonsRandom` has those.
-
-    Parameters
-    ----------
-    angles : sequence of float, default=(10, 20, ..., 90)
-        Rotations in degrees, one task each; other angles are drawn on request.
-    n_source, n_target, n_test : int, default=300, 300, 1000
-        Rows (paper: 300, 300, 1000).
-    noise : float, default=0.05
-        Standard deviation of the Gaussian noise; the paper does not state it.
-    draw : int, default=0
-        Number of the data draw; another number gives other noise and another order of the rows.
+    Any other angle is drawn on request. The seeds do not depend on the angle: two tasks differ by
+    the rotation alone. ``noise`` is a standard deviation, which the paper does not state. Another
+    ``draw`` gives other noise and another order of the rows. Labels: 0 upper, 1 lower moon.
     """
 
     name = "moons"
@@ -78,44 +59,24 @@ class Moons:
         return tuple(str(canonical(angle)) for angle in self.angles)
 
     def task(self, name: str) -> Task:
-        """Draw the task of one angle.
-
-        Parameters
-        ----------
-        name : str
-            The angle in degrees, such as "40".
-
-        Returns
-        -------
-        task : Task
-            Labels are 0 for the upper, 1 for the lower moon.
-
-        Raises
-        ------
-        ValueError
-            A name that is not a finite number.
-        """
+        """Draw the task of one angle, which is its name."""
         try:
             angle = float(name)
         except ValueError:
             angle = np.nan
         if not np.isfinite(angle):
             raise ValueError(f"A moons task is named by its angle in degrees, got {name!r}.")
-        Xs, ys = self._draw("source", self.n_source)
         Xt, yt = self._draw("target", self.n_target)
         X_test, y_test = self._draw("test", self.n_test)
-        return Task(
-            dataset=self.name,
-            name=str(canonical(angle)),
-            Xs=Xs,
-            ys=ys,
-            Xt=rotate(Xt, angle),
-            yt=LockedLabels(yt),
-            X_test=rotate(X_test, angle),
-            y_test=LockedLabels(y_test),
+        return Task.lock(
+            self.name,
+            str(canonical(angle)),
+            source=self._draw("source", self.n_source),
+            target=(rotate(Xt, angle), yt),
+            test=(rotate(X_test, angle), y_test),
         )
 
-    def _draw(self, part: str, n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _draw(self, part: str, n: int) -> Rows:
         seed = derive_seed("moons", part, self.draw)
         X, y = make_moons(n, noise=self.noise, random_state=seed)
-        return X - _CENTRE, y
+        return X - CENTRE, y

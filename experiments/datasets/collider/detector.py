@@ -22,71 +22,40 @@ from experiments.datasets.collider.kinematics import (
 
 @dataclass(frozen=True)
 class Detector:
-    """Constants of the detector. docs/hepmass_sim.md says what each was fitted to.
+    """Constants of the detector. docs/hepmass_sim.md says what each was fitted to."""
 
-    Attributes
-    ----------
-    merging_distance : float
-        Partons nearer than this in (eta, phi) end in one jet.
-    response : float
-        Mean of a jet's measured over its true energy.
-    offset : float
-        Transverse momentum (GeV) that the underlying event adds to a jet. It comes evenly from
-        all around, so that the missing momentum does not know of it.
-    jet_sampling, jet_constant, jet_noise : float
-        Resolution: (sigma / pt)^2 = jet_sampling^2 / pt + jet_constant^2 + (jet_noise / pt)^2.
-    lepton_resolution : float
-        sigma / pt of the lepton.
-    missing_constant, missing_sampling : float
-        Resolution (GeV) of each component of the missing momentum beside that of the jets:
-        sigma^2 = missing_constant^2 + missing_sampling^2 H_t; H_t is the sum of the jets' pt.
-    lepton_pt, lepton_eta, isolation : float
-        The lepton must exceed this pt, lie within this |eta| and this far from every jet.
-    jet_pt, jet_eta : float
-        Jets count above this pt and within this |eta|.
-    tag_turn_on : float
-        A jet with a b quark is tagged with probability 1 - exp(-pt / tag_turn_on) (GeV), and no
-        other jet is. A constant factor below one would only lose events.
-    min_tags : int
-        Events with fewer tagged jets are not selected.
-    """
-
+    #: Partons nearer than this in (eta, phi) end in one jet.
     merging_distance: float = 0.5
+    #: Mean of a jet's measured over its true energy.
     response: float = 0.95
+    #: Transverse momentum (GeV) that the underlying event adds to a jet. It comes evenly from all
+    #: around, so that the missing momentum does not know of it.
     offset: float = 7.0
+    #: Jets: (sigma / pt)^2 = jet_sampling^2 / pt + jet_constant^2 + (jet_noise / pt)^2.
     jet_sampling: float = 1.2
     jet_constant: float = 0.12
     jet_noise: float = 1.0
+    #: sigma / pt of the lepton.
     lepton_resolution: float = 0.02
+    #: Each component of the missing momentum, beside the jets' resolution (GeV):
+    #: sigma^2 = missing_constant^2 + missing_sampling^2 H_t; H_t is the sum of the jets' pt.
     missing_constant: float = 5.2
     missing_sampling: float = 0.6
+    #: The lepton must exceed this pt, be within this |eta| and this far from every jet.
     lepton_pt: float = 15.0
     lepton_eta: float = 2.5
     isolation: float = 0.35
+    #: Jets count above this pt and within this |eta|.
     jet_pt: float = 20.0
     jet_eta: float = 3.0
+    #: A jet with a b quark is tagged with probability 1 - exp(-pt / tag_turn_on) (GeV), and no
+    #: other jet is. A constant factor below one would only lose events.
     tag_turn_on: float = 28.0
+    #: Events with fewer tagged jets are not selected.
     min_tags: int = 2
 
 
-#: Without smearing, merging or losses: measures the partons as they are.
-PERFECT = Detector(
-    merging_distance=0.0,
-    response=1.0,
-    offset=0.0,
-    jet_sampling=0.0,
-    jet_constant=0.0,
-    jet_noise=0.0,
-    lepton_resolution=0.0,
-    missing_constant=0.0,
-    missing_sampling=0.0,
-    lepton_pt=0.0,
-    lepton_eta=np.inf,
-    isolation=0.0,
-    tag_turn_on=1e-9,
-    jet_pt=0.0,
-    jet_eta=np.inf,
-)
+DETECTOR = Detector()
 
 #: Jets that an event must have, and whose features are recorded.
 MIN_JETS = 4
@@ -94,20 +63,10 @@ MIN_JETS = 4
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in n selected collisions.
+    """What was measured in the n collisions selected; ``event`` is their place among all.
 
-    Attributes
-    ----------
-    event : ndarray of shape (n,)
-        Their numbers among all collisions.
-    lepton : ndarray of shape (4, n)
-    missing : ndarray of shape (2, n)
-        Components x and y of the missing transverse momentum.
-    jets : ndarray of shape (4, n, J)
-        By falling pt; behind the last jet of an event, zeros.
-    tags : bool ndarray of shape (n, J)
-        Which jets carry a b-tag.
-    n_jets : ndarray of shape (n,)
+    ``lepton`` has shape (4, n); ``missing``, the missing momentum along x and y, (2, n); ``jets``
+    (4, n, J), by falling pt, with zeros after an event's last jet; ``tags``, of jets, (n, J).
     """
 
     event: NDArray[np.intp]
@@ -119,21 +78,9 @@ class Measured:
 
 
 def measure(
-    collisions: Collisions, rng: np.random.Generator, detector: Detector | None = None
+    collisions: Collisions, rng: np.random.Generator, detector: Detector = DETECTOR
 ) -> Measured:
-    """Measure collisions and select those with a lepton, four jets and the b-tags.
-
-    Parameters
-    ----------
-    collisions : Collisions
-    rng : numpy.random.Generator
-    detector : Detector, optional
-
-    Returns
-    -------
-    measured : Measured
-    """
-    detector = Detector() if detector is None else detector
+    """Measure collisions and select those with a lepton, four jets and the b-tags."""
     n = len(collisions)
     jets = np.concatenate([collisions.partons, collisions.isr], axis=2)
     bs = np.zeros(jets.shape[1:], dtype=bool)
@@ -192,14 +139,8 @@ def measure(
 def merge(partons: FloatArray, bs: NDArray[np.bool_], distance: float) -> None:
     """Add up the nearest two partons of each event while they are nearer than a distance.
 
-    Parameters
-    ----------
-    partons : ndarray of shape (4, n, J)
-        Changed in place: jets come first, in no order; zeros follow.
-    bs : bool ndarray of shape (n, J)
-        Which are b quarks; a jet with a b quark is one. Changed in place.
-    distance : float
-        In (eta, phi).
+    In place: ``partons`` of shape (4, n, J) become jets, in no order, then zeros; of ``bs`` (n, J),
+    which of them are b quarks, a jet with a b quark is one.
     """
     there = partons[E] > 0
     count = there.sum(axis=1)

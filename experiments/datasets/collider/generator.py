@@ -27,6 +27,7 @@ from experiments.datasets.collider.kinematics import (
 )
 
 Kind = Literal["signal", "background"]
+Pair = tuple[FloatArray, FloatArray]
 
 #: Masses and widths in GeV (Particle Data Group, rounded).
 TOP_MASS, TOP_WIDTH = 172.5, 1.4
@@ -39,55 +40,39 @@ _WIDTHS = 5.0
 
 @dataclass(frozen=True)
 class Physics:
-    """Constants of the collisions. docs/hepmass_sim.md says what each was fitted to.
+    """Constants of the collisions. docs/hepmass_sim.md says what each was fitted to."""
 
-    Attributes
-    ----------
-    collision_energy : float
-        Of the two beams together, GeV.
-    relative_width : float
-        Width of the resonance over its mass.
-    slope : float
-        Exponent of the background's mass spectrum, see :func:`background_masses`.
-    rapidity_width : float
-        Standard deviation of the pair's rapidity at a mass of 500 GeV.
-    isr_mean : float
-        Mean number of jets from initial-state radiation in the signal.
-    isr_background : float
-        Factor on that number in the background.
-    isr_pt_min, isr_slope : float
-        Their transverse momentum falls as pt^-isr_slope above isr_pt_min (GeV).
-    isr_eta_width : float
-        Standard deviation of their pseudorapidity.
-    soft_kt : float
-        Standard deviation (GeV) of each transverse component of the soft radiation together.
-    longitudinal : float
-        Share of longitudinal W bosons in top decays; the others are left-handed.
-    fsr_probability : float
-        That a quark radiates a gluon.
-    fsr_scale : float
-        Smallest virtuality (GeV) of a radiating quark.
-    fsr_soft : float
-        Smallest share of a radiating quark's energy that the gluon takes.
-    """
-
+    #: Of the two beams together, GeV.
     collision_energy: float = 8000.0
+    #: Width of the resonance over its mass.
     relative_width: float = 0.013
+    #: Exponent of the background's mass spectrum, see :func:`background_masses`.
     slope: float = 6.5
+    #: Standard deviation of the pair's rapidity at a mass of 500 GeV.
     rapidity_width: float = 1.0
+    #: Mean number of jets from initial-state radiation in the signal, and the background's factor.
     isr_mean: float = 1.4
     isr_background: float = 0.7
+    #: Their transverse momentum falls as pt^-isr_slope above isr_pt_min (GeV).
     isr_pt_min: float = 24.0
     isr_slope: float = 1.75
+    #: Standard deviation of their pseudorapidity.
     isr_eta_width: float = 2.0
+    #: Standard deviation (GeV) of each transverse component of the soft radiation together.
     soft_kt: float = 17.0
+    #: Share of longitudinal W bosons in top decays; the others are left-handed.
     longitudinal: float = 0.69
+    #: Probability that a quark radiates a gluon.
     fsr_probability: float = 0.4
+    #: Smallest virtuality (GeV) of a radiating quark.
     fsr_scale: float = 8.0
+    #: Smallest share of a radiating quark's energy that the gluon takes.
     fsr_soft: float = 0.1
 
 
-#: At most so many jets of initial-state radiation.
+PHYSICS = Physics()
+
+#: The largest number of jets of initial-state radiation.
 MAX_ISR = 4
 
 
@@ -95,33 +80,19 @@ MAX_ISR = 4
 class Collisions:
     """What happened in n collisions: four-momenta of shape (4, n) in GeV.
 
-    Attributes
-    ----------
-    pair : ndarray
-        The two tops together; in the signal the resonance.
-    leptonic_top, hadronic_top : ndarray
-        Named by what their W decays to.
-    leptonic_w, hadronic_w, leptonic_b, hadronic_b, quark_1, quark_2 : ndarray
-        Quarks before they radiate: one that will is off its mass shell.
-    lepton, neutrino : ndarray
-    partons : ndarray of shape (4, n, 8)
-        Quark and radiated gluon of leptonic b, hadronic b, first and second quark; an absent gluon
-        is zero.
-    isr : ndarray of shape (4, n, MAX_ISR)
-        Initial-state radiation; absent jets are zero.
-    soft : ndarray
-        Sum of the soft radiation.
+    ``pair`` is the two tops together, in the signal the resonance. Of ``tops``, ``ws`` and ``bs``
+    the first is leptonic and the second hadronic, by what its W decays to; ``quarks`` are those of
+    the hadronic W. Quarks are as before they radiate: one that will is off its mass shell.
+    ``partons``, of shape (4, n, 8), holds quark and radiated gluon of both bs and both quarks, and
+    ``isr``, of shape (4, n, MAX_ISR), initial-state radiation; what is absent is zero. ``soft`` is
+    the sum of the soft radiation.
     """
 
     pair: FloatArray
-    leptonic_top: FloatArray
-    hadronic_top: FloatArray
-    leptonic_w: FloatArray
-    hadronic_w: FloatArray
-    leptonic_b: FloatArray
-    hadronic_b: FloatArray
-    quark_1: FloatArray
-    quark_2: FloatArray
+    tops: Pair
+    ws: Pair
+    bs: Pair
+    quarks: Pair
     lepton: FloatArray
     neutrino: FloatArray
     partons: FloatArray
@@ -143,29 +114,9 @@ def generate(
     resonance_mass: float,
     n: int,
     rng: np.random.Generator,
-    physics: Physics | None = None,
+    physics: Physics = PHYSICS,
 ) -> Collisions:
-    """Generate collisions.
-
-    Parameters
-    ----------
-    kind : "signal" or "background"
-    resonance_mass : float
-        In GeV, above twice the top's mass with room for the width; the background ignores it.
-    n : int
-    rng : numpy.random.Generator
-    physics : Physics, optional
-
-    Returns
-    -------
-    collisions : Collisions
-
-    Raises
-    ------
-    ValueError
-        Another kind, or a resonance too light or too heavy.
-    """
-    physics = Physics() if physics is None else physics
+    """Generate n collisions; the background ignores the resonance's mass (GeV)."""
     if kind == "signal":
         pair_mass = resonance_masses(resonance_mass, n, rng, physics)
         cos_theta = rng.uniform(-1.0, 1.0, n)
@@ -179,7 +130,8 @@ def generate(
     pair, isr, soft = _produce(pair_mass, isr_factor, rng, physics)
     top_masses = _breit_wigner(TOP_MASS, TOP_WIDTH, (2, n), rng)
     tops = decay(pair, top_masses[0], top_masses[1], cos_theta, _turns(n, rng))
-    ws, bs = zip(*(_decay_top(top, rng, physics) for top in tops), strict=True)
+    (w_1, b_1), (w_2, b_2) = (_decay_top(top, rng, physics) for top in tops)
+    ws, bs = (w_1, w_2), (b_1, b_2)
     angles = _helicity_angles(n, rng, physics)
     lepton, neutrino = decay(ws[0], 0.0, 0.0, angles, _turns(n, rng), _flight(ws[0], bs[0]))
     first = _virtualities(0.95 * mass(ws[1]), 0.0, rng, physics)
@@ -191,39 +143,19 @@ def generate(
         for quark, at_rest in ((bs[0], B_MASS), (bs[1], B_MASS), (quarks[0], 0.0), (quarks[1], 0.0))
         for parton in _radiate(quark, at_rest, rng, physics)
     ]
-    return Collisions(
-        pair=pair,
-        leptonic_top=tops[0],
-        hadronic_top=tops[1],
-        leptonic_w=ws[0],
-        hadronic_w=ws[1],
-        leptonic_b=bs[0],
-        hadronic_b=bs[1],
-        quark_1=quarks[0],
-        quark_2=quarks[1],
-        lepton=lepton,
-        neutrino=neutrino,
-        partons=np.stack(radiated, axis=2),
-        isr=isr,
-        soft=soft,
-    )
+    partons = np.stack(radiated, axis=2)
+    return Collisions(pair, tops, ws, bs, quarks, lepton, neutrino, partons, isr, soft)
 
 
 def resonance_masses(
     resonance_mass: float, n: int, rng: np.random.Generator, physics: Physics
 ) -> FloatArray:
-    """Masses of the resonance: a Breit-Wigner curve cut 5 widths from its peak.
-
-    Raises
-    ------
-    ValueError
-        A mass from which the tops, or which the beams, could not be made.
-    """
+    """Masses of the resonance: a Breit-Wigner curve cut 5 widths from its peak."""
     width = physics.relative_width * resonance_mass
     lowest = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH) + _WIDTHS * width
     if not lowest < resonance_mass < physics.collision_energy / 2:
         raise ValueError(
-            f"The resonance must lie between {lowest:.0f} and {physics.collision_energy / 2:.0f} "
+            f"The resonance must be between {lowest:.0f} and {physics.collision_energy / 2:.0f} "
             f"GeV, got {resonance_mass}."
         )
     return _breit_wigner(resonance_mass, width, n, rng)

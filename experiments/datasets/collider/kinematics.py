@@ -16,21 +16,7 @@ E, X, Y, Z = range(4)
 
 
 def from_pt_eta_phi(pt: FloatArray, eta: FloatArray, phi: FloatArray) -> FloatArray:
-    """Four-momentum of massless particles.
-
-    Parameters
-    ----------
-    pt : ndarray
-        Transverse momentum.
-    eta : ndarray
-        Pseudorapidity.
-    phi : ndarray
-        Azimuth in radians.
-
-    Returns
-    -------
-    p : ndarray of shape (4, ...)
-    """
+    """Four-momentum of massless particles from transverse momentum, pseudorapidity and azimuth."""
     return np.stack([pt * np.cosh(eta), pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(eta)])
 
 
@@ -82,17 +68,6 @@ def boost(p: FloatArray, frame: FloatArray) -> FloatArray:
 
     With the particle's energy e, momentum q and mass m:
     E' = (e E + q.p) / m and p' = p + q ((q.p) / (m (e + m)) + E / m).
-
-    Parameters
-    ----------
-    p : ndarray of shape (4, ...)
-        Momenta in the rest frame.
-    frame : ndarray of shape (4, ...)
-        Momentum of the massive particle; broadcasts against ``p``.
-
-    Returns
-    -------
-    p : ndarray of shape (4, ...)
     """
     m = mass(frame)
     scalar = frame[X] * p[X] + frame[Y] * p[Y] + frame[Z] * p[Z]
@@ -115,7 +90,7 @@ def boost_to_rest(p: FloatArray, frame: FloatArray) -> FloatArray:
 def breakup_momentum(m: ArrayLike, m_1: ArrayLike, m_2: ArrayLike) -> FloatArray:
     """Momentum of the two products of a decay at rest.
 
-    sqrt((m^2 - (m_1 + m_2)^2) (m^2 - (m_1 - m_2)^2)) / 2m; zero where the decay cannot happen.
+    sqrt((m^2 - (m_1 + m_2)^2) (m^2 - (m_1 - m_2)^2)) / 2m; zero if the decay cannot happen.
     """
     m, m_1, m_2 = (np.asarray(value, dtype=np.float64) for value in (m, m_1, m_2))
     square = (m * m - (m_1 + m_2) ** 2) * (m * m - (m_1 - m_2) ** 2)
@@ -130,22 +105,10 @@ def decay(
     phi: FloatArray,
     axis: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Two-body decay.
+    """Two-body decay into products of masses m_1 and m_2, which add up to the parent.
 
-    Parameters
-    ----------
-    parent : ndarray of shape (4, n)
-    m_1, m_2 : float or ndarray of shape (n,)
-        Masses of the products, together below the parent's.
-    cos_theta, phi : ndarray of shape (n,)
-        Direction of the first product in the parent's rest frame, about ``axis``.
-    axis : ndarray of shape (4, n), optional
-        Momenta whose directions are the polar axes; by default the beam.
-
-    Returns
-    -------
-    p_1, p_2 : ndarray of shape (4, n)
-        Their sum is the parent's momentum.
+    The angles are the first product's in the parent's rest frame, about the directions of ``axis``,
+    by default the beam.
     """
     p = breakup_momentum(mass(parent), m_1, m_2)
     transverse = p * np.sqrt(np.maximum(1.0 - cos_theta * cos_theta, 0.0))

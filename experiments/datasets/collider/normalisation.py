@@ -20,7 +20,7 @@ LOGARITHMIC = np.array([not name.endswith(("_eta", "_phi", "_b_tag")) for name i
 #: Rows of the reference sample.
 REFERENCE_ROWS = 100_000
 
-#: Normalised rows are rounded to so many decimals: processors differ in the last digits.
+#: Decimals that normalised rows are rounded to, because processors differ in the last digits.
 DECIMALS = 5
 
 #: Mean and standard deviation of each column, in the order of the features.
@@ -56,69 +56,24 @@ REFERENCE = {
 
 
 def transform(raw: FloatArray) -> FloatArray:
-    """Take logarithms of the positive columns.
-
-    Parameters
-    ----------
-    raw : ndarray of shape (n, 27)
-        As :func:`experiments.datasets.collider.simulation.simulate` returns them.
-
-    Returns
-    -------
-    X : ndarray of shape (n, 27)
-    """
+    """Take logarithms of the positive columns of what ``simulate`` returns."""
     X = raw.copy()
     X[:, LOGARITHMIC] = np.log(raw[:, LOGARITHMIC])
     return X
 
 
 def normalise(raw: FloatArray) -> FloatArray:
-    """Logarithms, then less the mean and over the standard deviation of the reference sample.
-
-    Parameters
-    ----------
-    raw : ndarray of shape (n, 27)
-
-    Returns
-    -------
-    X : ndarray of shape (n, 27)
-    """
+    """Logarithms, then less the mean and over the standard deviation of the reference sample."""
     means, sds = np.array([REFERENCE[name] for name in FEATURES]).T
     return np.round((transform(raw) - means) / sds, DECIMALS)
 
 
-def reference_sample(n: int = REFERENCE_ROWS) -> FloatArray:
-    """Rows mixed as in HEPMASS: half background, a tenth each of the five masses.
-
-    Parameters
-    ----------
-    n : int
-        A multiple of ten.
-
-    Returns
-    -------
-    raw : ndarray of shape (n, 27)
-        In GeV, radians and counts.
-    """
+def measure_reference(n: int = REFERENCE_ROWS) -> dict[str, tuple[float, float]]:
+    """Measure what :data:`REFERENCE` holds, on n rows (a multiple of ten)."""
     rng = np.random.default_rng(derive_seed("hepmass_sim", "reference"))
     parts = [simulate("background", MASSES[0], n // 2, rng)]
     parts += [simulate("signal", mass, n // 10, rng) for mass in MASSES]
-    return np.concatenate(parts)
-
-
-def measure_reference(n: int = REFERENCE_ROWS) -> dict[str, tuple[float, float]]:
-    """Measure what :data:`REFERENCE` holds: mean and standard deviation of each column.
-
-    Parameters
-    ----------
-    n : int
-        Rows; a multiple of ten.
-
-    Returns
-    -------
-    reference : dict of str to (float, float)
-    """
-    X = transform(reference_sample(n))
+    X = transform(np.concatenate(parts))
     return {
         name: (float(mean), float(sd))
         for name, mean, sd in zip(FEATURES, X.mean(axis=0), X.std(axis=0), strict=True)

@@ -34,21 +34,8 @@ def neutrino_pz(
     """Solve (lepton + neutrino)^2 = w_mass^2 for the neutrino's momentum along the beam.
 
     With a = w_mass^2 / 2 + lepton_t . missing: p_z = (a l_z +- l sqrt(a^2 - l_t^2 missing^2)) /
-    l_t^2. Of two solutions the one with the smaller |p_z|; where there is none, the real part.
-
-    Parameters
-    ----------
-    lepton : ndarray of shape (4, n)
-        Massless.
-    missing : ndarray of shape (2, n)
-    w_mass : float
-        In GeV.
-
-    Returns
-    -------
-    pz : ndarray of shape (n,)
-    real : bool ndarray of shape (n,)
-        Where the equation has a solution.
+    l_t^2. Of two solutions the one with the smaller |p_z|; if there is none, the real part.
+    The second array says for which events it has a solution.
     """
     lepton_pt2 = lepton[X] ** 2 + lepton[Y] ** 2
     a = 0.5 * w_mass**2 + lepton[X] * missing[0] + lepton[Y] * missing[1]
@@ -69,18 +56,9 @@ def assign(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Decide which jets are which, by rule.
 
     The hadronic top is, among the triples of leading jets of which exactly one carries a b-tag, the
-    one whose mass is nearest the top's; the tagged jet is its b, the other two are the W. Where no
+    one whose mass is nearest the top's; the tagged jet is its b, the other two are the W. If no
     triple has exactly one tag, all compete and the leading jet is the b. The leptonic b is the
-    leading jet that remains.
-
-    Parameters
-    ----------
-    measured : Measured
-        With at least four jets in each event.
-
-    Returns
-    -------
-    hadronic_w, hadronic_b, leptonic_b : ndarray of shape (4, n)
+    leading jet that remains. Returned: hadronic W, hadronic b, leptonic b, each of shape (4, n).
     """
     events = np.arange(len(measured.event))
     jets, tags = measured.jets[:, :, :_CANDIDATES], measured.tags[:, :_CANDIDATES]
@@ -106,17 +84,7 @@ def assign(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def raw_features(measured: Measured) -> FloatArray:
-    """The 27 features in GeV, radians and counts.
-
-    Parameters
-    ----------
-    measured : Measured
-
-    Returns
-    -------
-    X : ndarray of shape (n, 27)
-        Columns in the order of :data:`experiments.datasets.collisions.FEATURES`.
-    """
+    """The 27 features in GeV, radians and counts, columns as in ``collisions.FEATURES``."""
     lepton, missing, jets = measured.lepton, measured.missing, measured.jets[:, :, :MIN_JETS]
     hadronic_w, hadronic_b, leptonic_b = assign(measured)
     leptonic_w = lepton + neutrino(lepton, missing)

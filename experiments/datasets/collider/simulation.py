@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.datasets.collider.detector import Detector, measure
-from experiments.datasets.collider.generator import Kind, Physics, generate
+from experiments.datasets.collider.detector import DETECTOR, Detector, measure
+from experiments.datasets.collider.generator import PHYSICS, Kind, Physics, generate
 from experiments.datasets.collider.kinematics import FloatArray
 from experiments.datasets.collider.reconstruction import raw_features
 
@@ -19,34 +19,12 @@ def simulate(
     mass: float,
     n: int,
     rng: np.random.Generator,
-    physics: Physics | None = None,
-    detector: Detector | None = None,
+    physics: Physics = PHYSICS,
+    detector: Detector = DETECTOR,
 ) -> FloatArray:
-    """Simulate collisions until n have been selected.
+    """Simulate collisions until n have been selected; give their 27 features in GeV and radians.
 
-    Parameters
-    ----------
-    kind : "signal" or "background"
-    mass : float
-        Of the resonance, in GeV; the background ignores it.
-    n : int
-    rng : numpy.random.Generator
-        The first rows of a longer simulation with the same state are those of a shorter one.
-    physics : Physics, optional
-    detector : Detector, optional
-
-    Returns
-    -------
-    X : ndarray of shape (n, 27)
-        In GeV, radians and counts; columns in the order of
-        :data:`experiments.datasets.collisions.FEATURES`.
-
-    Raises
-    ------
-    ValueError
-        Another kind, or a mass out of reach.
-    RuntimeError
-        A detector that selects nothing.
+    The first rows of a longer simulation with the same state of ``rng`` are those of a shorter one.
     """
     parts: list[FloatArray] = []
     selected = 0

@@ -15,14 +15,13 @@ from experiments.datasets.amazon import (
     DOMAINS,
     SPLITS,
     Amazon,
-    check_arrays,
     encoding_key,
     label_key,
     read_arrays,
     read_metadata,
 )
 from experiments.datasets.base import Dataset, unlock
-from experiments.datasets.raw import DATA_DIR_VARIABLE, read_checksums
+from experiments.datasets.raw import DATA_DIR_VARIABLE, raw_files
 
 N_TEST = {"B": 4465, "D": 3586, "E": 5681, "K": 5945}
 
@@ -76,12 +75,6 @@ def test_an_unknown_task_is_answered_with_the_list(name: str) -> None:
     assert repr(name) in str(caught.value)
 
 
-def test_parameters_are_stored_untouched(tmp_path: Path) -> None:
-    assert Amazon().path is None
-    assert Amazon("somewhere.npz").path == "somewhere.npz"
-    assert Amazon(tmp_path).path is tmp_path
-
-
 def test_loading_needs_neither_torch_nor_pooch_nor_raw_files(tmp_path: Path) -> None:
     code = (
         "import sys\n"
@@ -107,7 +100,6 @@ def test_the_committed_file_holds_every_array_and_no_more() -> None:
     for source in DOMAINS:
         shapes |= {encoding_key(source, *which): (n, 5) for which, n in sizes.items()}
     assert {k: a.shape for k, a in arrays.items() if k != "metadata"} == shapes
-    check_arrays(arrays)
 
 
 def test_committed_encodings_are_bounded_and_vary_in_every_column() -> None:
@@ -115,7 +107,7 @@ def test_committed_encodings_are_bounded_and_vary_in_every_column() -> None:
     for key, rows in arrays.items():
         if key.startswith("X_"):
             assert rows.dtype == np.float32
-            assert np.abs(rows).max() <= 1
+            assert np.abs(rows).max() <= 1  # neither NaN nor infinite
             assert rows.std(axis=0).min() > 0.1
             # No atom: hardly any rows share a number, though tanh saturates and rows repeat.
             for column in rows.T:
@@ -124,18 +116,13 @@ def test_committed_encodings_are_bounded_and_vary_in_every_column() -> None:
 
 def test_the_committed_file_names_the_raw_files_it_was_made_from() -> None:
     metadata = read_metadata()
-    assert metadata["raw_sha256"] == read_checksums(DEFAULT_PATH.with_name("amazon.sha256"))
+    assert metadata["raw_sha256"] == {file.name: file.sha256 for file in raw_files("amazon")}
     assert metadata["seed"] == 0
     assert set(metadata["versions"]) == {"python", "numpy", "scipy", "scikit-learn", "torch"}
 
 
-def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"found none.*scripts/encode_amazon\.py"):
-        Amazon(tmp_path / "absent.npz").task("B-D")
-
-
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "empty"])
-def test_a_damaged_file_says_how_to_make_it_again(tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "empty", "other", "absent"])
+def test_a_file_that_is_not_the_encodings_says_how_to_make_it(tmp_path: Path, damage: str) -> None:
     content = DEFAULT_PATH.read_bytes()
     start = content.index(b"X_B_B_train.npy")
     path = tmp_path / "encodings.npz"
@@ -144,41 +131,16 @@ def test_a_damaged_file_says_how_to_make_it_again(tmp_path: Path, damage: str) -
             "truncated": content[: len(content) // 2],
             "flipped": content[: start + 5000] + bytes(64) + content[start + 5064 :],
             "text": b"version https://git-lfs.github.com/spec/v1\n",
-            "empty": b"",
-        }[damage]
+        }.get(damage, b"")
     )
-    with pytest.raises(ValueError, match=r"cannot be read.*scripts/encode_amazon\.py"):
+    if damage == "other":
+        np.savez(path, a=np.zeros(3))
+    elif damage == "absent":
+        path.unlink()
+    error = FileNotFoundError if damage == "absent" else ValueError
+    with pytest.raises(error, match=r"scripts/encode_amazon\.py") as caught:
         Amazon(path).task("B-D")
-
-
-def test_a_file_without_the_arrays_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.npz"
-    np.savez(path, a=np.zeros(3))
-    with pytest.raises(ValueError, match="lacks an array of the encodings"):
-        Amazon(path).task("B-D")
-
-
-@pytest.mark.parametrize(
-    ("key", "change", "message"),
-    [
-        ("X_B_D_test", lambda X: X.astype(np.float64), "expected float32 rows, got float64"),
-        ("X_B_D_test", lambda X: X[:, :4], "one width"),
-        ("X_B_D_test", lambda X: X[:-1], "3585 rows, but 3586 labels"),
-        ("X_B_D_test", lambda X: np.where(X > 0.5, np.nan, X), "NaN or infinity"),
-        ("X_B_D_test", lambda X: 0 * X + np.float32(0.1), "every column is constant"),
-        ("y_D_test", lambda y: (2 * y - 1).astype(np.int8), "expected int8 labels 0 and 1"),
-        ("y_D_test", lambda y: y.astype(np.int64), "expected int8 labels 0 and 1"),
-    ],
-)
-def test_arrays_of_the_wrong_kind_are_refused(
-    tmp_path: Path, key: str, change: object, message: str
-) -> None:
-    arrays = read_arrays(DEFAULT_PATH)
-    changed = change(arrays[key])  # type: ignore[operator]
-    path = tmp_path / "changed.npz"
-    np.savez(path, allow_pickle=False, **{**arrays, key: changed})
-    with pytest.raises(ValueError, match=message):
-        Amazon(path).task("B-D")
+    assert str(path) in str(caught.value)
 
 
 @pytest.fixture(scope="module")

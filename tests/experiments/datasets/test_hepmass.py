@@ -1,52 +1,81 @@
-"""The tasks of the real HEPMASS, and how its data gets to them."""
+"""The real HEPMASS: small files in its format, their preparation, and the tasks made of them."""
 
-import shutil
+import gzip
+import io
+import signal
+import subprocess
+import sys
 import threading
-import zipfile
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hepmass_files import checksums, expected_arrays, write, write_both
+from filelock import FileLock
 from hydra.utils import instantiate
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from experiments.cells.configuration import compose_config
-from experiments.datasets import hepmass_prepare, hepmass_raw, raw
-from experiments.datasets.base import LockedLabels, Task, unlock
+from experiments.datasets import hepmass_prepare, raw
+from experiments.datasets.base import LockedLabels, unlock
 from experiments.datasets.collisions import MASSES
 from experiments.datasets.hepmass import Hepmass
+from experiments.datasets.hepmass_prepare import FILES, ensure_prepared, prepared_folder, read_rows
 from experiments.datasets.raw import RawDataError
 from scripts import fetch_data
 
+ROOT = Path(__file__).resolve().parents[3]
+HEADER = b"# label," + b",".join(b"f%d" % i for i in range(27)) + b",mass\n"
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, no network, and small files that count as the official ones."""
-    good = checksums(write_both(tmp_path / "good"))
-    listed = tmp_path / "hepmass.sha256"
-    listed.write_text("".join(f"{digest}  {name}\n" for name, digest in good.items()))
-    monkeypatch.setattr(hepmass_raw, "CHECKSUMS_PATH", listed)
-    monkeypatch.setattr(hepmass_prepare, "OFFICIAL_ROWS", {"train": 250, "test": 250})
-    monkeypatch.setattr(hepmass_prepare, "OFFICIAL_BACKGROUND", 250)
-    monkeypatch.setattr(hepmass_prepare, "OFFICIAL_SIGNAL", dict.fromkeys(MASSES, 50))
-    monkeypatch.setattr(raw, "cache_directory", lambda: tmp_path / "cache")
-    monkeypatch.delenv(raw.DATA_DIR_VARIABLE, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    # Nothing listens on the discard port of this computer, so a download fails at once.
-    monkeypatch.setattr(hepmass_raw, "SINGLE_FILE_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr(hepmass_raw, "ARCHIVE_URL", "http://127.0.0.1:9/hepmass.zip")
-    return tmp_path / "cache"
+
+def table(part: str, n_each: int = 25) -> np.ndarray:
+    """All columns; f0 numbers the rows, from 0 in training and from 100,000 in the test file."""
+    rng = np.random.default_rng(len(part))
+    mass = np.repeat([499.999969, 750.0, 1000.0, 1250.0, 1500.0], 2 * n_each)
+    label = np.tile([0.0, 1.0], 5 * n_each)
+    features = rng.standard_normal((len(mass), 27)).astype(np.float32).astype(np.float64)
+    rows = np.column_stack([label, features, mass])[rng.permutation(len(mass))]
+    rows[:, 1] = np.arange(len(rows)) + (100_000 if part == "test" else 0)
+    return rows
+
+
+def write(folder: Path, part: str, rows: np.ndarray, header: bytes = HEADER) -> Path:
+    stream = io.BytesIO()
+    np.savetxt(stream, rows, fmt="%.18e", delimiter=",")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILES[part]
+    path.write_bytes(gzip.compress(header + stream.getvalue(), compresslevel=1, mtime=0))
+    return path
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """``$KRDA_DATA_DIR`` with both raw files."""
-    folder = tmp_path / "data"
-    write_both(folder / "hepmass")
-    monkeypatch.setenv(raw.DATA_DIR_VARIABLE, str(folder))
-    return folder
+def folder(data_dir: Path, official) -> Path:
+    """Both raw files in ``$KRDA_DATA_DIR``, as if they were the official ones."""
+    for part in FILES:
+        write(data_dir / "hepmass", part, table(part))
+    official(data_dir / "hepmass")
+    return data_dir / "hepmass"
+
+
+def remove(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def expected_rows(part: str, mass: int) -> np.ndarray:
+    """Label and features of a mass, straight from the table."""
+    rows = table(part)
+    return rows[np.rint(rows[:, -1]) == mass, :-1].astype(np.float32)
+
+
+def assert_prepared(folder: Path) -> None:
+    for part in FILES:
+        for mass in MASSES:
+            np.testing.assert_array_equal(
+                np.load(folder / f"{part}_{mass}.npy"), expected_rows(part, mass)
+            )
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]
 
 
 def small(**parameters: int) -> Hepmass:
@@ -58,249 +87,200 @@ def row_numbers(X: np.ndarray) -> set[int]:
     return {int(number) for number in X[:, 0]}
 
 
-def rows_of(split: str, mass: int) -> dict[int, tuple[np.ndarray, float]]:
-    X, y = expected_arrays(split)[mass]
-    return {int(row[0]): (row, label) for row, label in zip(X, y, strict=True)}
+class TestPreparation:
+    @pytest.mark.parametrize("chunk_rows", [7, 100_000])
+    def test_every_mass_gets_its_rows_in_the_order_of_the_files(
+        self, chunk_rows: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(hepmass_prepare, "_CHUNK_ROWS", chunk_rows)
+        assert_prepared(ensure_prepared())
+        X, y = Hepmass().rows(1250, "test")
+        assert isinstance(X, np.memmap)
+        assert not X.flags.writeable
+        np.testing.assert_array_equal(np.column_stack([y, X]), expected_rows("test", 1250))
+
+    @given(
+        arrays(
+            np.float32,
+            (5, 27),
+            elements=st.floats(width=32, allow_nan=False, allow_infinity=False),
+        )
+    )
+    def test_every_float32_survives(
+        self, tmp_path_factory: pytest.TempPathFactory, X: np.ndarray
+    ) -> None:
+        rows = np.column_stack([np.zeros(5), X.astype(np.float64), MASSES])
+        path = write(tmp_path_factory.mktemp("raw"), "training", rows)
+        read = [rows for _, rows in read_rows(path)]
+        np.testing.assert_array_equal(np.concatenate(read)[:, 1:], X)
+
+    @pytest.mark.parametrize(
+        ("column", "value", "header"),
+        [
+            (0, 2.0, HEADER),
+            (3, np.nan, HEADER),
+            (3, 1e39, HEADER),
+            (28, 600.0, HEADER),
+            (3, 1.0, HEADER.replace(b"f26", b"f27")),
+            (3, 1.0, b""),
+        ],
+        ids=["label", "NaN", "beyond float32", "mass", "column name", "no header"],
+    )
+    @pytest.mark.filterwarnings("ignore:overflow")
+    def test_unexpected_content_of_an_official_file_is_refused_and_leaves_nothing(
+        self, column: int, value: float, header: bytes, folder: Path, official
+    ) -> None:
+        rows = table("test")
+        rows[7, column] = value
+        path = write(folder, "test", rows, header)
+        official(folder)
+        with pytest.raises(RawDataError, match="not the expected content") as caught:
+            ensure_prepared()
+        assert str(path) in str(caught.value)
+        assert [p for p in prepared_folder().parent.iterdir() if p.is_dir()] == []
+
+    def test_a_damaged_file_is_named_and_nothing_is_written(
+        self, folder: Path, cache: Path
+    ) -> None:
+        path = folder / FILES["training"]
+        path.write_bytes(path.read_bytes()[:-100])
+        assert Hepmass.available()  # asks for the files without reading them
+        with pytest.raises(RawDataError, match=r"all_train\.csv\.gz has a wrong checksum"):
+            small().task("500-750")
+        assert not cache.exists()
+
+    # A program that kills itself in the middle, as a user or a batch system would.
+    KILLED = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from experiments.datasets import hepmass_prepare, raw
+
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def save(path, rows, save=np.save):
+    save(path, rows) if path.name != sys.argv[3] else die()
+
+raw.cache_directory = lambda: Path(sys.argv[1])
+raw._LIST = Path(sys.argv[2])
+if sys.argv[3] == "rename":
+    Path.rename = die
+np.save = save
+hepmass_prepare.ensure_prepared()
+"""
+
+    @pytest.mark.parametrize("where", ["training_500.npy", "test_1000.npy", "rename"])
+    def test_a_killed_run_is_never_read_and_the_next_one_starts_again(
+        self, where: str, folder: Path, cache: Path
+    ) -> None:
+        command = [sys.executable, "-c", self.KILLED, str(cache), str(raw._LIST), where]
+        killed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert not prepared_folder().exists()
+        assert_prepared(ensure_prepared())
+
+    def test_a_second_process_waits_and_uses_what_the_first_prepared(self, folder: Path) -> None:
+        prepared, done = prepared_folder(), []
+        prepared.parent.mkdir(parents=True)
+        second = threading.Thread(target=lambda: done.append(ensure_prepared()))
+        with FileLock(f"{prepared}.lock"):
+            second.start()
+            second.join(0.2)
+            assert second.is_alive()
+            prepared.mkdir()
+        second.join()
+        assert done == [prepared]
+        assert list(prepared.iterdir()) == []  # it did not prepare anything itself
+
+    def test_other_official_files_are_prepared_anew(self, folder: Path, official) -> None:
+        first = ensure_prepared()
+        write(folder, "test", table("test")[::-1])
+        official(folder)
+        assert ensure_prepared() != first
+
+    @pytest.mark.parametrize("content", [b"", b"no array", None], ids=["empty", "text", "cut"])
+    def test_damaged_prepared_data_is_named(self, content: bytes | None, folder: Path) -> None:
+        path = ensure_prepared() / "test_750.npy"
+        path.write_bytes(path.read_bytes()[:-1] if content is None else content)
+        with pytest.raises(RawDataError, match=r"test_750\.npy is damaged: .*fetch_data\.py"):
+            small().task("500-750")
+
+    def test_the_command_prepares_the_files_once(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fetch_data.main(["hepmass", "--no-download"]) == 0
+        assert "prepared" not in capsys.readouterr().out
+        assert fetch_data.main(["hepmass"]) == 0
+        assert f"{prepared_folder()}: prepared\n" in capsys.readouterr().out
+        remove(folder)
+        assert fetch_data.main(["hepmass"]) == 0  # a download would fail
+        assert capsys.readouterr().out == f"{prepared_folder()}: prepared earlier\n"
 
 
-def assert_rows_come_from(X: np.ndarray, y: np.ndarray, split: str, mass: int) -> None:
-    known = rows_of(split, mass)
-    for row, label in zip(X, y, strict=True):
-        expected, expected_label = known[int(row[0])]
-        np.testing.assert_array_equal(row, expected)
-        assert label == expected_label
+class TestTasks:
+    def test_rows_come_from_the_right_file_and_mass(self, folder: Path) -> None:
+        task = small().task("750-1500")
+        assert task.label == "hepmass/750-1500"
+        assert (task.Xs.shape, task.Xt.shape, task.X_test.shape) == ((40, 27), (30, 27), (45, 27))
+        assert task.Xs.dtype == np.float64
+        assert task.ys.dtype == np.int64
+        assert isinstance(task.yt, LockedLabels)
+        assert isinstance(task.y_test, LockedLabels)
+        for X, y, part, mass in (
+            (task.Xs, task.ys, "training", 750),
+            (task.Xt, unlock(task.yt), "training", 1500),
+            (task.X_test, unlock(task.y_test), "test", 1500),
+        ):
+            known = {int(row[1]): row for row in expected_rows(part, mass)}
+            for row, label in zip(X, y, strict=True):
+                np.testing.assert_array_equal([label, *row], known[int(row[0])])
 
+    def test_source_target_and_test_rows_are_disjoint(self, folder: Path) -> None:
+        for name in small().task_names:
+            task = small().task(name)
+            parts = [row_numbers(X) for X in (task.Xs, task.Xt, task.X_test)]
+            assert [len(part) for part in parts] == [40, 30, 45]
+            assert len(set.union(*parts)) == 40 + 30 + 45
 
-def test_rows_come_from_the_right_file_and_mass(data_dir: Path) -> None:
-    task = small().task("750-1500")
-    assert (task.label, task.Xs.shape, task.Xt.shape, task.X_test.shape) == (
-        "hepmass/750-1500", (40, 27), (30, 27), (45, 27),
-    )  # fmt: skip
-    assert task.Xs.dtype == np.float64
-    assert task.ys.dtype == np.int64
-    assert isinstance(task.yt, LockedLabels)
-    assert isinstance(task.y_test, LockedLabels)
-    assert_rows_come_from(task.Xs, task.ys, "train", 750)
-    assert_rows_come_from(task.Xt, unlock(task.yt), "train", 1500)
-    assert_rows_come_from(task.X_test, unlock(task.y_test), "test", 1500)
+    def test_a_task_is_the_same_without_its_raw_files_and_another_draw_is_not(
+        self, folder: Path
+    ) -> None:
+        first = small().task("500-750")
+        remove(folder)
+        assert Hepmass.available()
+        assert small().task("500-750").sha256 == first.sha256
+        assert small(draw=1).task("500-750").sha256 != first.sha256
+        assert row_numbers(small().task("500-1000").Xs) != row_numbers(first.Xs)
 
+    @pytest.mark.parametrize("missing", [["training", "test"], ["test"]])
+    def test_without_data_a_task_says_how_to_get_it_and_asks_no_network(
+        self, missing: list[str], folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for part in missing:
+            (folder / FILES[part]).unlink()
+        requests: list[object] = []
+        monkeypatch.setattr(raw, "_download", lambda *arguments: requests.append(arguments))
+        assert not Hepmass.available()
+        with pytest.raises(RawDataError) as caught:
+            small().task("500-750")
+        for expected in (FILES[missing[-1]], "scripts/fetch_data.py hepmass", str(cache)):
+            assert expected in str(caught.value)
+        assert not requests
+        assert not cache.exists()
 
-def test_source_target_and_test_rows_are_disjoint(data_dir: Path) -> None:
-    for name in small().task_names:
-        task = small().task(name)
-        parts = [row_numbers(X) for X in (task.Xs, task.Xt, task.X_test)]
-        assert [len(part) for part in parts] == [40, 30, 45]
-        assert len(set.union(*parts)) == 40 + 30 + 45
+    def test_a_wrong_name_or_too_few_rows_are_said(self, folder: Path, cache: Path) -> None:
+        with pytest.raises(ValueError, match="There is no task '500-500' in hepmass"):
+            small().task("500-500")
+        assert not cache.exists()  # said before anything is prepared
+        with pytest.raises(ValueError, match="expected 51 source rows or more, got 50"):
+            small(n_source=51).task("500-750")
 
-
-def test_tasks_are_deterministic_and_another_draw_gives_other_rows(data_dir: Path) -> None:
-    first: Task = small().task("500-750")
-    assert small().task("500-750").sha256 == first.sha256
-    assert small(draw=1).task("500-750").sha256 != first.sha256
-    assert row_numbers(small().task("500-1000").Xs) != row_numbers(first.Xs)
-
-
-def test_later_tasks_read_no_raw_file(data_dir: Path) -> None:
-    before = small().task("500-750").sha256
-    for path in (data_dir / "hepmass").iterdir():
-        path.write_bytes(b"")
-    assert small().task("500-750").sha256 == before
-    shutil.rmtree(data_dir / "hepmass")
-    assert small().task("500-750").sha256 == before
-    assert Hepmass.available()
-
-
-def test_the_zip_gives_the_same_tasks_as_the_files(
-    data_dir: Path, cache: Path, tmp_path: Path
-) -> None:
-    before = small().task("500-750").sha256
-    shutil.rmtree(cache)
-    make_zip(data_dir / "hepmass", tmp_path / "good")
-    for path in (data_dir / "hepmass").glob("*.gz"):
-        path.unlink()
-    assert Hepmass.available()
-    assert small().task("500-750").sha256 == before
-
-
-def test_without_data_a_task_says_how_to_get_it_and_asks_no_network(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = []
-    monkeypatch.setattr(raw, "stream_download", lambda *a, **k: requests.append(a))
-    monkeypatch.setattr(hepmass_raw, "stream_download", lambda *a, **k: requests.append(a))
-    assert not Hepmass.available()
-    with pytest.raises(RawDataError) as caught:
-        small().task("500-750")
-    message = str(caught.value)
-    for expected in (
-        "all_train.csv.gz", "hepmass.zip", "scripts/fetch_data.py hepmass", str(cache / "hepmass"),
-    ):  # fmt: skip
-        assert expected in message
-    assert not requests
-    assert not cache.exists()
-
-
-def test_one_of_the_two_files_is_not_enough(data_dir: Path) -> None:
-    (data_dir / "hepmass" / "all_test.csv.gz").unlink()
-    assert not Hepmass.available()
-    with pytest.raises(RawDataError, match="data is not there"):
-        small().task("500-750")
-
-
-def test_whether_data_is_available_is_found_out_without_reading_it(data_dir: Path) -> None:
-    for path in (data_dir / "hepmass").iterdir():
-        path.write_bytes(b"nothing good")
-    assert Hepmass.available()
-    with pytest.raises(RawDataError, match="Not a gzipped file"):
-        small().task("500-750")
-
-
-def test_damaged_prepared_data_is_prepared_again_where_raw_files_are(
-    data_dir: Path, cache: Path
-) -> None:
-    before = small().task("500-750").sha256
-    victim = cache / "hepmass" / "prepared" / "test_750_X.npy"
-    victim.write_bytes(victim.read_bytes()[:-1])
-    assert small().task("500-750").sha256 == before
-    victim.write_bytes(victim.read_bytes()[:-1])
-    shutil.rmtree(data_dir / "hepmass")
-    assert not Hepmass.available()
-    with pytest.raises(RawDataError, match=r"cannot be used: .*test_750_X.* is not there"):
-        small().task("500-750")
-
-
-def test_data_prepared_from_other_files_is_no_hepmass(data_dir: Path, cache: Path) -> None:
-    before = small().task("500-750").sha256
-    manifest = cache / "hepmass" / "prepared" / "manifest.json"
-    digest = checksums(write_both(data_dir / "hepmass"))["all_train.csv.gz"]
-    manifest.write_text(manifest.read_text().replace(digest, 64 * "0"))
-    assert small().task("500-750").sha256 == before  # prepared again
-    manifest.write_text(manifest.read_text().replace(digest, 64 * "0"))
-    shutil.rmtree(data_dir / "hepmass")
-    assert not Hepmass.available()
-    with pytest.raises(RawDataError, match="prepared from other raw files"):
-        small().task("500-750")
-
-
-def test_a_folder_of_prepared_data_can_be_named(
-    data_dir: Path, cache: Path, tmp_path: Path
-) -> None:
-    before = small().task("500-750").sha256
-    elsewhere = tmp_path / "elsewhere"
-    (cache / "hepmass" / "prepared").rename(elsewhere)
-    shutil.rmtree(data_dir / "hepmass")
-    data = Hepmass(n_source=40, n_target=30, n_test=45, path=elsewhere)
-    assert data.task("500-750").sha256 == before
-    with pytest.raises(RawDataError, match=r"nowhere.* Prepare the data again"):
-        Hepmass(path=tmp_path / "nowhere").task("500-750")
-
-
-def test_a_wrong_name_or_too_few_rows_are_told(data_dir: Path, cache: Path) -> None:
-    with pytest.raises(ValueError, match="There is no task '500-500' in hepmass"):
-        small().task("500-500")
-    assert not cache.exists()  # told before anything is prepared
-    with pytest.raises(ValueError, match="at least 51 source rows of mass 500, got 50"):
-        small(n_source=51).task("500-750")
-
-
-def test_the_config_makes_the_papers_tasks() -> None:
-    config = compose_config(("dataset=hepmass", "dataset.source=1500", "dataset.target=500"))
-    data = instantiate(config.dataset.data)
-    assert isinstance(data, Hepmass)
-    assert (data.n_source, data.n_target, data.n_test) == (1000, 500, 2000)
-    assert len(data.task_names) == 20
-    assert config.dataset.task in data.task_names
-    assert data.name == config.dataset.name
-
-
-def make_zip(folder: Path, good: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(folder / "hepmass.zip", "w") as archive:
-        for path in good.iterdir():
-            archive.write(path, path.name)
-    return folder / "hepmass.zip"
-
-
-@pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder that is served where the UCI archive should be."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = folder / self.path.strip("/")
-            if not path.is_file():
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(path.stat().st_size))
-            self.end_headers()
-            self.wfile.write(path.read_bytes())
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
-        thread.start()
-        url = f"http://127.0.0.1:{httpd.server_address[1]}"
-        monkeypatch.setattr(hepmass_raw, "SINGLE_FILE_URL", url)
-        monkeypatch.setattr(hepmass_raw, "ARCHIVE_URL", f"{url}/hepmass.zip")
-        yield folder
-        httpd.shutdown()
-        thread.join()
-
-
-def test_the_command_downloads_the_single_files_and_prepares_them(
-    served: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_both(served)
-    assert fetch_data.main(["hepmass"]) == 0
-    printed = capsys.readouterr().out
-    assert "all_test.csv.gz: checksum right, rows by mass: 500: 50, 750: 50" in printed
-    assert f"{cache / 'hepmass' / 'prepared'}: prepared" in printed
-    shutil.rmtree(served)  # nothing is asked for twice
-    assert fetch_data.main(["hepmass"]) == 0
-    assert "prepared earlier" in capsys.readouterr().out
-    assert small().task("500-750").Xs.shape == (40, 27)
-
-
-def test_the_command_falls_back_to_the_zip(
-    served: Path, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_zip(served, tmp_path / "good")
-    assert fetch_data.main(["hepmass"]) == 0
-    assert "hepmass.zip instead (7.9 GB)" in capsys.readouterr().out
-    assert sorted(path.name for path in (cache / "hepmass").iterdir()) == [
-        "hepmass.zip", "prepared", "prepared.lock",
-    ]  # fmt: skip
-
-
-def test_the_command_uses_the_files_of_the_data_folder(
-    data_dir: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert fetch_data.main(["hepmass"]) == 0  # a download would fail
-    assert "downloading" not in capsys.readouterr().out
-    assert {path.name for path in (cache / "hepmass").iterdir()} == {"prepared", "prepared.lock"}
-
-
-@pytest.mark.parametrize("options", [[], ["--no-download"]])
-def test_the_command_says_what_it_could_not_get(
-    options: list[str], cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert fetch_data.main(["hepmass", *options]) == 1
-    printed = capsys.readouterr()
-    assert ("could not be downloaded" in printed.err) == (not options)
-    assert ("downloading" in printed.out) == (not options)
-    assert str(cache / "hepmass") in printed.err
-
-
-def test_a_downloaded_file_with_a_wrong_checksum_is_not_kept(
-    served: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_both(served)
-    write(served, "train", b"another version\n")
-    assert fetch_data.main(["hepmass"]) == 1
-    assert "SHA256 hash" in capsys.readouterr().out
-    assert not [path for path in cache.rglob("*") if path.is_file()]
+    def test_the_config_makes_the_papers_tasks(self) -> None:
+        config = compose_config(("dataset=hepmass", "dataset.source=1500", "dataset.target=500"))
+        data = instantiate(config.dataset.data)
+        assert isinstance(data, Hepmass)
+        assert (data.n_source, data.n_target, data.n_test) == (1000, 500, 2000)
+        assert len(data.task_names) == 20
+        assert config.dataset.task in data.task_names
+        assert data.name == config.dataset.name

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.datasets.collider.detector import PERFECT, Detector, Measured, measure, merge
+from experiments.datasets.collider.detector import DETECTOR, Detector, Measured, measure, merge
 from experiments.datasets.collider.generator import (
+    PHYSICS,
     TOP_MASS,
     W_MASS,
     Collisions,
@@ -36,14 +37,32 @@ from experiments.datasets.collider.simulation import simulate
 from experiments.datasets.collisions import FEATURES
 
 QUIET = Physics(isr_mean=0.0, soft_kt=0.0, fsr_probability=0.0)
+#: Without smearing, merging or losses: measures the partons as they are.
+PERFECT = Detector(
+    merging_distance=0.0,
+    response=1.0,
+    offset=0.0,
+    jet_sampling=0.0,
+    jet_constant=0.0,
+    jet_noise=0.0,
+    lepton_resolution=0.0,
+    missing_constant=0.0,
+    missing_sampling=0.0,
+    lepton_pt=0.0,
+    lepton_eta=np.inf,
+    isolation=0.0,
+    tag_turn_on=1e-9,
+    jet_pt=0.0,
+    jet_eta=np.inf,
+)
 COLUMN = {name: i for i, name in enumerate(FEATURES)}
 
 
-def collide(resonance: float = 750, physics: Physics | None = None, n: int = 3000) -> Collisions:
+def collide(resonance: float = 750, physics: Physics = PHYSICS, n: int = 3000) -> Collisions:
     return generate("signal", resonance, n, np.random.default_rng(1), physics)
 
 
-def look(collisions: Collisions, detector: Detector | None = None) -> Measured:
+def look(collisions: Collisions, detector: Detector = DETECTOR) -> Measured:
     return measure(collisions, np.random.default_rng(2), detector)
 
 
@@ -149,7 +168,7 @@ class TestReconstruction:
         pz = np.array(
             [
                 neutrino_pz(lepton[:, [i]], missing[:, [i]], m)[0][0]
-                for i, m in enumerate(mass(c.leptonic_w[:, :300]))
+                for i, m in enumerate(mass(c.ws[0][:, :300]))
             ]
         )
         truth = truth[:300]
@@ -161,7 +180,7 @@ class TestReconstruction:
         c = collide(physics=QUIET)
         seen = look(c, PERFECT)
         hadronic_w, hadronic_b, leptonic_b = assign(seen)
-        right = np.isclose(mass(hadronic_w), mass(c.hadronic_w), rtol=1e-6)
+        right = np.isclose(mass(hadronic_w), mass(c.ws[1]), rtol=1e-6)
         assert right.mean() > 0.8
         top = mass(hadronic_w + hadronic_b)
         assert np.median(top) == pytest.approx(TOP_MASS, abs=1)

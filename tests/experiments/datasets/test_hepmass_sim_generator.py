@@ -110,15 +110,15 @@ class TestConservation:
         c = collide(kind)
         radiated = c.partons.reshape(4, N, 4, 2).sum(axis=3)
         for parent, products in (
-            (c.pair, c.leptonic_top + c.hadronic_top),
-            (c.leptonic_top, c.leptonic_w + c.leptonic_b),
-            (c.hadronic_top, c.hadronic_w + c.hadronic_b),
-            (c.leptonic_w, c.lepton + c.neutrino),
-            (c.hadronic_w, c.quark_1 + c.quark_2),
-            (c.leptonic_b, radiated[:, :, 0]),
-            (c.hadronic_b, radiated[:, :, 1]),
-            (c.quark_1, radiated[:, :, 2]),
-            (c.quark_2, radiated[:, :, 3]),
+            (c.pair, c.tops[0] + c.tops[1]),
+            (c.tops[0], c.ws[0] + c.bs[0]),
+            (c.tops[1], c.ws[1] + c.bs[1]),
+            (c.ws[0], c.lepton + c.neutrino),
+            (c.ws[1], c.quarks[0] + c.quarks[1]),
+            (c.bs[0], radiated[:, :, 0]),
+            (c.bs[1], radiated[:, :, 1]),
+            (c.quarks[0], radiated[:, :, 2]),
+            (c.quarks[1], radiated[:, :, 3]),
         ):
             np.testing.assert_allclose(parent, products, atol=1e-7)
 
@@ -141,16 +141,16 @@ class TestConservation:
 
     def test_tops_and_ws_have_their_masses(self, kind: str) -> None:
         c = collide(kind)
-        for top in (c.leptonic_top, c.hadronic_top):
+        for top in c.tops:
             assert np.median(mass(top)) == pytest.approx(TOP_MASS, abs=0.2)
             assert np.ptp(mass(top)) < 15
-        for w in (c.leptonic_w, c.hadronic_w):
+        for w in c.ws:
             assert np.median(mass(w)) == pytest.approx(W_MASS, abs=0.3)
             assert np.ptp(mass(w)) < 22
 
     def test_nothing_prefers_an_azimuth(self, kind: str) -> None:
         c = collide(kind)
-        for p in (c.pair, c.leptonic_top, c.lepton, c.neutrino, c.quark_1, c.isr[:, :, 0]):
+        for p in (c.pair, c.tops[0], c.lepton, c.neutrino, c.quarks[0], c.isr[:, :, 0]):
             phi = azimuth(p)[p[E] > 0]
             # Means of cos and sin have standard deviation 1 / sqrt(2 n).
             assert abs(np.exp(1j * phi).mean()) < 4 / np.sqrt(len(phi))
@@ -161,7 +161,7 @@ class TestSpectra:
     def test_the_resonance_peaks_at_its_mass(self, resonance: int) -> None:
         m = mass(collide("signal", resonance).pair)
         assert np.median(m) == pytest.approx(resonance, rel=0.002)
-        # Half of a Breit-Wigner curve lies within half a width of the peak.
+        # Half of a Breit-Wigner curve is within half a width of the peak.
         width = Physics().relative_width * resonance
         assert np.mean(np.abs(m - resonance) < width / 2) == pytest.approx(0.53, abs=0.04)
 
@@ -189,7 +189,7 @@ class TestSpectra:
     def test_the_background_is_more_forward_than_the_signal(self) -> None:
         def polar(kind: str) -> np.ndarray:
             c = collide(kind, 700)
-            top = boost_to_rest(c.leptonic_top, c.pair)
+            top = boost_to_rest(c.tops[0], c.pair)
             return np.abs(top[Z]) / momentum(top)
 
         assert polar("signal").mean() == pytest.approx(0.5, abs=0.02)
@@ -201,7 +201,7 @@ def test_leptons_have_the_helicity_angles_of_w_bosons_from_top_quarks(resonance:
     """About the W's flight in the rest frame of its top, reached by way of that frame."""
     n = 40_000
     found = collide("signal", resonance, n=n)
-    w, lepton = (boost_to_rest(p, found.leptonic_top) for p in (found.leptonic_w, found.lepton))
+    w, lepton = (boost_to_rest(p, found.tops[0]) for p in (found.ws[0], found.lepton))
     in_w = boost_to_rest(lepton, w)
     cos = (in_w[X] * w[X] + in_w[Y] * w[Y] + in_w[Z] * w[Z]) / (momentum(in_w) * momentum(w))
     # Longitudinal, 3/4 (1 - c^2): moments 0 and 1/5. Left-handed, 3/8 (1 - c)^2: -1/2 and 2/5.
@@ -220,5 +220,5 @@ def test_another_kind_or_a_mass_out_of_reach_is_refused() -> None:
     with pytest.raises(ValueError, match="'signal' or 'background'"):
         collide("noise")
     for resonance in (300, 5000):
-        with pytest.raises(ValueError, match="resonance must lie between"):
+        with pytest.raises(ValueError, match="resonance must be between"):
             collide("signal", resonance)

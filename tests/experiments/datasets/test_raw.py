@@ -1,4 +1,4 @@
-"""The finder of raw files: order of places, checksums, and errors that say what to do."""
+"""Raw files: the order of places, checksums, and errors that say what to do."""
 
 import hashlib
 import threading
@@ -9,30 +9,13 @@ from pathlib import Path
 import pytest
 
 from experiments.datasets import raw
-from experiments.datasets.raw import RawDataError, RawFile, find, read_checksums
+from experiments.datasets.raw import RawDataError, RawFile, find, is_there, raw_files
 from scripts import fetch_data
 
 CONTENT = b"1 0:2 7:1\n-1 3:1\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 # Nothing listens on the discard port of this computer, so a download fails at once.
-NOWHERE = "http://127.0.0.1:9/reviews.svmlight"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setattr(raw, "cache_directory", lambda: folder)
-    monkeypatch.delenv(raw.DATA_DIR_VARIABLE, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return folder
-
-
-@pytest.fixture
-def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "data"
-    (folder / "toy").mkdir(parents=True)
-    monkeypatch.setenv(raw.DATA_DIR_VARIABLE, str(folder))
-    return folder
+NOWHERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture
@@ -73,10 +56,12 @@ def place(folder: Path, content: bytes = CONTENT) -> Path:
 
 
 def test_the_data_folder_comes_before_the_cache(data_dir: Path, cache: Path) -> None:
+    assert not is_there(toy())
     cached = place(cache)
     assert find(toy()) == cached
     own = place(data_dir)
     assert find(toy()) == own
+    assert is_there(toy())
 
 
 def test_a_file_that_is_nowhere_is_downloaded_into_the_cache_once(server: str, cache: Path) -> None:
@@ -99,7 +84,6 @@ def test_a_wrong_checksum_is_an_error_and_no_reason_to_look_further(
     message = str(caught.value)
     for expected in (str(path), SHA256, hashlib.sha256(content).hexdigest(), "Delete it"):
         assert expected in message
-    assert f"({len(content)} bytes)" in message
     assert path.read_bytes() == content
 
 
@@ -107,24 +91,21 @@ def test_a_missing_file_without_download_says_where_to_put_it(data_dir: Path, ca
     with pytest.raises(RawDataError) as caught:
         find(toy(), download=False)
     message = str(caught.value)
-    for expected in (str(data_dir / "toy"), str(cache / "toy"), SHA256, NOWHERE):
+    for expected in (str(data_dir / "toy"), str(cache / "toy"), SHA256, NOWHERE, "fetch_data.py"):
         assert expected in message
+    assert not cache.exists()
 
 
-@pytest.mark.parametrize("page", ["/other", "/cut", "/absent"])
+@pytest.mark.parametrize("page", ["/other", "/cut", "/absent", None])
 def test_a_failed_download_leaves_nothing_and_says_what_to_do(
-    page: str, server: str, cache: Path
+    page: str | None, server: str, cache: Path
 ) -> None:
+    url = NOWHERE if page is None else server + page
     with pytest.raises(RawDataError, match=r"could not be downloaded.*by hand") as caught:
-        find(toy(server + page))
-    assert server + page in str(caught.value)
-    assert SHA256 in str(caught.value)
+        find(toy(url))
+    for expected in (url, SHA256, "Check the network", str(cache / "toy")):
+        assert expected in str(caught.value)
     assert [path for path in cache.rglob("*") if path.is_file()] == []
-
-
-def test_no_network_says_what_to_do() -> None:
-    with pytest.raises(RawDataError, match=r"could not be downloaded.*Check the network"):
-        find(toy(NOWHERE))
 
 
 def test_a_data_folder_that_does_not_exist_is_named(
@@ -135,39 +116,31 @@ def test_a_data_folder_that_does_not_exist_is_named(
         find(toy())
 
 
-def test_checksum_files_are_read_in_their_order(tmp_path: Path) -> None:
-    path = tmp_path / "toy.sha256"
-    path.write_text(f"{SHA256}  b.txt\n{SHA256}  a.txt\n")
-    assert list(read_checksums(path).items()) == [("b.txt", SHA256), ("a.txt", SHA256)]
+def test_the_list_names_each_raw_file_once_with_checksum_and_address() -> None:
+    files = [*raw_files("amazon"), *raw_files("hepmass")]
+    assert len({file.name for file in files}) == len({file.sha256 for file in files}) == 10
+    for file in files:
+        assert len(bytes.fromhex(file.sha256)) == 32
+        assert file.url.startswith("https://")
+        assert file.url.endswith(f"/{file.name}")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("abc  a.txt\n", "line 1: expected a SHA-256"),
-        (f"{SHA256}\n", "line 1: expected a SHA-256"),
-        (f"{SHA256.upper()}  a.txt\n", "line 1: expected a SHA-256"),
-        (f"{SHA256}  a.txt\n{SHA256}  a.txt\n", "line 2: a.txt comes twice"),
-    ],
-)
-def test_a_damaged_checksum_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "toy.sha256"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_checksums(path)
-
-
-def test_the_command_reports_every_file_before_it_fails(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_command_verifies_every_file_before_it_fails(
+    data_dir: Path, official, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place(data_dir)
-    absent = RawFile(folder="toy", name="absent.svmlight", sha256=SHA256, url=NOWHERE)
-    monkeypatch.setitem(fetch_data.RAW_FILES, "amazon", lambda: (absent, toy()))
-    assert fetch_data.main(["amazon", "--no-download"]) == 1
-    printed = capsys.readouterr()
-    assert "[2/2]" in printed.out
-    assert "checksum right" in printed.out
-    assert "absent.svmlight is not there" in printed.err
-    assert "1 of 2 files" in printed.err
-    monkeypatch.setitem(fetch_data.RAW_FILES, "amazon", lambda: (toy(),))
+    folder = data_dir / "amazon"
+    folder.mkdir()
+    for name in ("absent", "damaged", "good"):
+        (folder / name).write_bytes(CONTENT + name.encode())
+    official(folder)
     assert fetch_data.main(["amazon"]) == 0
+    (folder / "absent").unlink()
+    (folder / "damaged").write_bytes(b"")
+    capsys.readouterr()
+    for options in ([], ["--no-download"]):
+        assert fetch_data.main(["amazon", *options]) == 1
+        printed = capsys.readouterr()
+        assert printed.out == f"{folder / 'good'}: checksum right\n"
+        assert f"{folder / 'damaged'} has a wrong checksum" in printed.err
+        assert ("is not there" in printed.err) == bool(options)
+        assert ("could not be downloaded" in printed.err) == (not options)

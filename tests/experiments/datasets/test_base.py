@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.datasets.base import LockedLabels, unlock
+from experiments.datasets.base import LockedLabels, Task, unlock
 from experiments.datasets.moons import Moons
 
 
@@ -43,6 +43,17 @@ def test_unlocked_labels_cannot_be_changed_and_later_changes_do_not_reach_them()
 def test_a_task_whose_parts_do_not_agree_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         replace(Moons().task("40"), **change)
+
+
+def test_a_task_of_plain_arrays_locks_the_labels_of_target_and_test_rows():
+    X, y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    task = Task.lock("toy", "first", source=(X, y), target=(X + 1, 1 - y), test=(X + 2, y))
+    assert task.label == "toy/first"
+    assert task.Xt[0, 0] == 1
+    assert task.X_test[0, 0] == 2
+    assert isinstance(task.yt, LockedLabels)
+    assert unlock(task.yt).tolist() == [1, 0, 1, 0]
+    assert unlock(task.y_test).tolist() == [0, 1, 0, 1]
 
 
 def test_the_checksum_covers_every_row_and_label():

@@ -1,0 +1,52 @@
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pooch
+import pytest
+
+from experiments.datasets import raw
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and no folder of one's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(raw, "cache_directory", lambda: folder)
+    monkeypatch.delenv(raw.DATA_DIR_VARIABLE, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return folder
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """``$KRDA_DATA_DIR``, empty."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv(raw.DATA_DIR_VARIABLE, str(folder))
+    return folder
+
+
+@pytest.fixture
+def official(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make the files of a folder the official raw files of the data set of that name.
+
+    Their address is the discard port of this computer, where nothing listens: downloads fail.
+    """
+
+    def make(folder: Path) -> None:
+        listed = tmp_path / "raw_files.csv"
+        with listed.open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(raw.RawFile._fields)
+            for path in sorted(folder.iterdir()):
+                row = (
+                    folder.name,
+                    path.name,
+                    pooch.file_hash(str(path)),
+                    f"http://127.0.0.1:9/{path.name}",
+                )
+                writer.writerow(row)
+        monkeypatch.setattr(raw, "_LIST", listed)
+
+    return make

@@ -52,7 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     apart = [str(path) for path in options.others if not first.keys() & runs[path].keys()]
     if apart:
         parser.error(f"no cell of {options.first} is in {', '.join(apart)}, of the same config")
-    text = "\n\n".join(comparison(first, runs[path]) for path in options.others)
+    text = "\n\n".join(
+        f"**`{options.first}` and `{path}`.** {comparison(first, runs[path])}"
+        for path in options.others
+    )
     if options.write is None:
         print(text)
         return 0
@@ -64,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def records_by_cell(results: Path) -> dict[Key, Record]:
     """Read all records of a directory of results, by what must be equal to compare them."""
     return {
-        (r.dataset, r.task, r.method, r.config_sha256, r.data_sha256): r
+        (r.dataset, r.task, r.method, r.config_sha256): r
         for r in RecordStore(results / "records").scan()
     }
 
@@ -95,9 +98,12 @@ def comparison(first: Mapping[Key, Record], second: Mapping[Key, Record]) -> str
     text = head + ("they do not." if not lines else "; ".join(lines) + ".")
     if unmatched or incomparable:
         text += (
-            f" Not compared: {unmatched} cells of only one of the runs (or of another config or "
-            f"other data), {incomparable} with other repetitions done."
+            f" Not compared: {unmatched} cells of only one of the runs (or of another config), "
+            f"{incomparable} with other repetitions done."
         )
+    other_data = sum(a.data_sha256 != b.data_sha256 for a, b in pairs)
+    if other_data:
+        text += f" {other_data} of the cells compared have data with another checksum."
     rows = [row(method_label(method), by_method[method]) for method in sorted(by_method)]
     if rows:  # none if all that both have done are other repetitions
         rows.append(row("all", [a for found_ in by_method.values() for a in found_]))

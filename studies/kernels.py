@@ -32,7 +32,7 @@ Records = Mapping[tuple[str, ...], Record]
 def records_by_cell(results: Path) -> Records:
     """Read all records of a directory of results, by what must be equal to compare them."""
     return {
-        (r.dataset, r.task, r.method, r.config_sha256, r.data_sha256): r
+        (r.dataset, r.task, r.method, r.config_sha256): r
         for r in RecordStore(results / "records").scan()
     }
 
@@ -54,9 +54,12 @@ def comparison(first: Records, second: Records) -> str:
     text += "; ".join(lines) + "." if lines else "they do not."
     if unmatched or incomparable:
         text += (
-            f" Not compared: {unmatched} cells of only one of the runs (or of another config or "
-            f"other data), {incomparable} with other repetitions done."
+            f" Not compared: {unmatched} cells of only one of the runs (or of another config), "
+            f"{incomparable} with other repetitions done."
         )
+    other_data = sum(first[key].data_sha256 != second[key].data_sha256 for key in common)
+    if other_data:
+        text += f" {other_data} of the cells compared have data with another checksum."
     rows = [row(method_label(method), by_method[method]) for method in sorted(by_method)]
     if rows:
         rows.append(row("all", [one for found in by_method.values() for one in found]))
@@ -93,7 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     apart = [str(path) for path in options.others if not first.keys() & runs[path].keys()]
     if apart:
         parser.error(f"no cell of {options.first} is in {', '.join(apart)}, of the same config")
-    text = "\n\n".join(comparison(first, runs[path]) for path in options.others)
+    text = "\n\n".join(
+        f"**`{options.first}` and `{path}`.** {comparison(first, runs[path])}"
+        for path in options.others
+    )
     if options.write is None:
         print(text)
     else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,6 @@ class Table:
     cells: pd.DataFrame
     part: str | None = None
     repetitions: int = REPETITIONS
-    oddities: Sequence[Anomaly] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         dataset, title = self.plan.dataset, self.plan.title
@@ -84,7 +83,7 @@ class Table:
     @cached_property
     def anomalies(self) -> list[tuple[Anomaly, str]]:
         """Those of the published values shown, with letters for suspect ones."""
-        return shown_anomalies(self.cells, self.oddities)
+        return shown_anomalies(self.cells)
 
     @cached_property
     def placebo(self) -> pd.DataFrame:

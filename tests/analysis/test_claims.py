@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,28 +9,27 @@ import pandas as pd
 import pytest
 from made_up import OURS, plan_of, random_values, runs_of
 
-from experiments.analysis.cells import summarise, table_cells
+from experiments.analysis.cells import summarise
 from experiments.analysis.claims import JUDGES, check_claims, claims
 from experiments.analysis.sides import COMPETITORS, published_side, side_of, timed_side
+from experiments.analysis.table import make_table
 from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
-from experiments.published import DATASETS, METHODS, published
+from experiments.published import DATASETS, published
 
 CURVE = load_curve("moons_rows")
 
 
 def judged(values, dataset="moons", ours=OURS, curve=None):
     """Verdicts by claim and side of one table, and of a learning curve."""
-    plan = plan_of(dataset, ours)
-    cells = table_cells(plan, runs_of(values, dataset))
+    table = make_table(plan_of(dataset, ours), runs_of(values, dataset))
     curves = {}
     if curve is not None:
         keys = [(str(rows), method) for rows in CURVE.values for method in CURVE.methods]
         own = summarise(runs_of(curve), keys, 5)
-        own["label"] = own.method.map(method_label)
-        curves = {"moons_rows": (CURVE.title, "moons", "40", own)}
-    found = check_claims({dataset: (plan.title, cells)}, curves, timed_side())
-    return found[found.title.isin(["", plan.title, CURVE.title])].set_index(["claim", "judged_on"])
+        curves = {"moons_rows": (CURVE, own.assign(label=own.method.map(method_label)))}
+    found = check_claims([table], curves, timed_side())
+    return found[found.title.isin(["", table.title, CURVE.title])].set_index(["claim", "judged_on"])
 
 
 def constant(plan, by_method, default=0.5):
@@ -45,10 +43,6 @@ def test_every_claim_has_words_a_place_and_a_judge_with_a_criterion_or_a_reason(
         assert claim.where
         assert (claim.judge in JUDGES and claim.criterion) or (not claim.judge and claim.why_not)
         assert "{" not in claim.criterion
-
-
-def test_on_the_papers_moons_krda_is_best_or_tied_everywhere() -> None:
-    assert published_side("moons").best_or_tied()["krda"] == 9
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -112,24 +106,13 @@ def test_rows_that_are_not_complete_are_named_and_do_not_count() -> None:
     assert "Column quantiles" in found.numbers["state-of-the-art", "all"]
 
 
-@pytest.mark.parametrize(
-    "claim", ["state-of-the-art", "others-underperform", "optimistic-baseline"]
-)
-def test_an_unfinished_cell_that_is_needed_decides_nothing(claim: str) -> None:
+def test_an_unfinished_cell_that_is_needed_decides_nothing() -> None:
     values = random_values(plan_of(ours=OURS), 2)
     values["40", "jan"][0] = "diverged: NaN"
     found = judged(values)
-    assert found.verdict[claim, "ours"] == "cannot be checked"
-    assert "JAN" in found.numbers[claim, "ours"]
-
-
-def order(difference, wide=0.0):
-    spread = np.array([-1, -0.5, 0, 0.5, 1]) * wide
-    values = constant(plan_of(ours=OURS), {})
-    for task in plan_of().tasks:
-        values[task, "krda"] = (0.5 + spread).tolist()
-        values[task, "krda_reversed"] = (0.5 + difference + spread).tolist()
-    return judged(values).verdict["column-order", "ours"]
+    for claim in ("state-of-the-art", "others-underperform", "optimistic-baseline"):
+        assert found.verdict[claim, "ours"] == "cannot be checked"
+        assert "JAN" in found.numbers[claim, "ours"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +127,12 @@ def order(difference, wide=0.0):
 def test_the_order_of_columns_is_judged_by_the_size_of_the_difference(
     difference: float, wide: float, verdict: str
 ) -> None:
-    assert order(difference, wide) == verdict
+    spread = 0.5 + np.array([-1, -0.5, 0, 0.5, 1]) * wide
+    values = constant(plan_of(ours=OURS), {})
+    for task in plan_of().tasks:
+        values[task, "krda"] = spread.tolist()
+        values[task, "krda_reversed"] = (spread + difference).tolist()
+    assert judged(values).verdict["column-order", "ours"] == verdict
 
 
 def test_difficulty_names_where_source_only_rises() -> None:
@@ -170,10 +158,6 @@ def curve(by_method=None, by_rows=None):
         for rows in CURVE.values
         for method in CURVE.methods
     }
-
-
-def test_the_curve_has_every_method_that_the_claims_need() -> None:
-    assert {*COMPETITORS, "krda"} <= set(CURVE.methods)
 
 
 @pytest.mark.parametrize(
@@ -233,12 +217,10 @@ def test_cost_is_linear_by_the_slopes_of_the_benchmarks_file(tmp_path, fit, tran
     ]
     columns = ["case", "d", "n", "threads", "status", "seconds", "repetitions"]
     pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "scale.csv", index=False)
-    found = check_claims({}, {}, timed_side(tmp_path / "scale.csv")).set_index(
-        ["claim", "judged_on"]
-    )
+    found = check_claims([], {}, timed_side(tmp_path / "scale.csv"))
+    found = found.set_index(["claim", "judged_on"])
     assert found.verdict["linear-cost", "ours"] == (verdict or "cannot be checked")
-    nothing = timed_side(tmp_path / "none.csv")
-    assert nothing.missing(["KRDA.fit"]) == ["fit"]
+    assert timed_side(tmp_path / "none.csv").missing(["KRDA.fit"]) == ["fit"]
 
 
 def test_touching_intervals_overlap_in_spite_of_rounding() -> None:
@@ -246,14 +228,10 @@ def test_touching_intervals_overlap_in_spite_of_rounding() -> None:
     cells = pd.DataFrame(rows, columns=["task", "method", "mean", "ci95"])
     side = side_of(cells.assign(complete=True, label=cells.method))
     assert not side.above("krda", "ot").any()
-    assert math.isclose(side.over_tasks()["krda"], 0.3)
 
 
 def test_a_data_set_without_a_table_is_judged_on_the_papers_numbers_alone() -> None:
-    found = check_claims({}, {}, timed_side())
-    assert {"moons", "amazon", "hepmass"} == {
-        title.partition(",")[0] for title in found.title[found.claim == "state-of-the-art"]
-    }
-    assert set(METHODS) >= {"KRDA"}
-    ours = found[(found.claim == "state-of-the-art") & (found.judged_on == "ours")]
-    assert (ours.verdict == "cannot be checked").all()
+    found = check_claims([], {}, timed_side())
+    found = found[found.claim == "state-of-the-art"]
+    assert set(found.title.str.partition(",")[0]) == set(DATASETS)
+    assert (found.verdict[found.judged_on == "ours"] == "cannot be checked").all()

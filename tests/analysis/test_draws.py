@@ -10,7 +10,7 @@ from made_up import one_decimal
 from scipy import stats
 
 from experiments.analysis import draws
-from experiments.analysis.draws import accuracies, read_results, spread, summary, table_of
+from experiments.analysis.draws import accuracies, read_results, spread, summary
 from experiments.cells.plan import load_table
 from experiments.reading.draws import draws_page, survival
 from experiments.reading.results import stored
@@ -23,13 +23,12 @@ COMMITTED = accuracies(RAW)
 
 def made(values, positions="lattice", tasks=("10", "20")):
     """Draws of a dict from method to rows of accuracies, one row a draw."""
-    results = {
-        (positions, draw, method, task): str(result)
-        for method, rows in values.items()
-        for draw, row in enumerate(rows)
-        for task, result in zip(tasks, row, strict=True)
-    }
-    return accuracies(table_of(results).set_index(draws.KEYS))
+    rows = [
+        (positions, draw, method, *map(str, row))
+        for method, own in values.items()
+        for draw, row in enumerate(own)
+    ]
+    return accuracies(pd.DataFrame(rows, columns=[*draws.KEYS, *tasks]).set_index(draws.KEYS))
 
 
 def test_the_committed_draws_are_complete():

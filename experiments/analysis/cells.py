@@ -82,7 +82,6 @@ def table_cells(
     plan: TablePlan,
     runs: pd.DataFrame,
     part: str | None = None,
-    *,
     repetitions: int = REPETITIONS,
     share: float = SHARE,
 ) -> pd.DataFrame:
@@ -106,7 +105,6 @@ def table_cells(
     cells["task_label"] = cells.task.map(plan.task_label.format)
     cells["reference"] = cells.method.isin(REFERENCES)
     cells["aside"] = cells.task.isin(plan.aside)
-    cells["share"] = share
     nothing = PublishedCell(math.nan, math.nan, False)
     found = [values.get(key, nothing) if key[1] in in_paper else nothing for key in keys]
     cells["published_mean"] = [cell.mean for cell in found]

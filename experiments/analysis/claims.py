@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,10 +43,10 @@ class Claim:
     quote: str
     where: str
     criterion: str = ""
-    datasets: tuple[str, ...] = DATASETS
+    datasets: Sequence[str] = DATASETS
     judge: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = (*COMPETITORS, KRDA)
+    needs: Sequence[str] = (*COMPETITORS, KRDA)
     why_not: str = ""
     curve: str = ""
     timed: bool = False
@@ -61,14 +61,8 @@ class Claim:
 def claims() -> tuple[Claim, ...]:
     """All claims, in the order of the paper."""
     entries = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text(encoding="utf-8"))
-    found = []
-    for entry in entries:
-        for key in ("datasets", "needs"):
-            if key in entry:
-                entry[key] = tuple(entry[key])
-        claim = Claim(**entry)
-        found.append(replace(claim, criterion=claim.criterion.format(**claim.settings)))
-    return tuple(found)
+    found = (Claim(**entry) for entry in entries)
+    return tuple(replace(c, criterion=c.criterion.format(**c.settings)) for c in found)
 
 
 class Finding(NamedTuple):

@@ -36,9 +36,9 @@ class Table:
 
     plan: TablePlan
     runs: pd.DataFrame
-    cells: pd.DataFrame
     part: str | None = None
     repetitions: int = REPETITIONS
+    share: float = SHARE
 
     def __post_init__(self) -> None:
         dataset, title = self.plan.dataset, self.plan.title
@@ -64,6 +64,11 @@ class Table:
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of all of its numbers."""
         return (TRIAL,) if self.plan.overrides else ()
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row for each method and task."""
+        return table_cells(self.plan, self.runs, self.part, self.repetitions, self.share)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -98,16 +103,3 @@ class Table:
     def marks(self, ids: Iterable[str]) -> str:
         """Letters of the anomalies that make a published value suspect."""
         return ",".join(mark for odd, mark in self.anomalies if mark and odd.id in ids)
-
-
-def make_table(
-    plan: TablePlan,
-    runs: pd.DataFrame,
-    part: str | None = None,
-    *,
-    repetitions: int = REPETITIONS,
-    share: float = SHARE,
-) -> Table:
-    """A planned table of some repetitions."""
-    cells = table_cells(plan, runs, part, repetitions=repetitions, share=share)
-    return Table(plan, runs, cells, part, repetitions)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.cells import KRDA
+from experiments.analysis.cells import KRDA, REFERENCES
 from experiments.analysis.rounding import DECIMALS, MISSING, number
 from experiments.analysis.sides import COMPETITORS, side_of
 from experiments.analysis.table import Table
@@ -58,10 +58,9 @@ def complete_means(rows: pd.DataFrame) -> pd.Series:
 
 def rivals(table: Table, means: pd.Series) -> tuple[pd.Series, pd.Series]:
     """Means of KRDA's competitors: the paper's other methods, and the rows that are ours."""
-    cells = table.cells[~table.cells.reference & (table.cells.method != KRDA)]
-    theirs = means.index.isin(cells.method[cells.in_paper])
-    ours = means.index.isin(cells.method[~cells.in_paper])
-    return means[theirs], means[ours]
+    others = means.drop([KRDA, *REFERENCES], errors="ignore")
+    theirs = others.index.isin(table.cells.method[table.cells.in_paper])
+    return others[theirs], others[~theirs]
 
 
 def n_best_or_tied(table: Table) -> int:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from experiments.analysis import comparisons
-from experiments.analysis.cells import SHARE, summarise
+from experiments.analysis.cells import summarise
 from experiments.analysis.claims import check_claims
 from experiments.analysis.sides import timed_side
-from experiments.analysis.table import Table, make_table
+from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.published import PARTS, has_published
 from experiments.store.records import Record, RecordError, RecordStore
@@ -67,17 +67,16 @@ def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
 
 def tables_of(plan: TablePlan, frame: pd.DataFrame) -> list[Table]:
     """The wide table of a plan, and the paper's two if it has them."""
-    protocols = [cell.config["protocol"] for cell in plan.cells.values()]
-    (repetitions,) = {int(protocol["n_repetitions"]) for protocol in protocols}
-    (share,) = {float(protocol.get("source_fraction", SHARE)) for protocol in protocols}
+    cell = next(iter(plan.cells.values()))  # all have one protocol
+    share = float(cell.config["protocol"]["source_fraction"])
     runs = select(plan, frame)
     parts = (None, *PARTS) if has_published(plan.dataset) else (None,)
-    return [make_table(plan, runs, part, repetitions=repetitions, share=share) for part in parts]
+    return [Table(plan, runs, part, cell.n_repetitions, share) for part in parts]
 
 
 def curve_cells(plan: CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
     """Cells of a learning curve, a row for each number of rows and method."""
-    (repetitions,) = {cell.n_repetitions for cell in plan.cells.values()}
+    repetitions = next(iter(plan.cells.values())).n_repetitions
     keys = [(str(value), method) for value in plan.values for method in plan.methods]
     cells = summarise(select(plan, frame), keys, repetitions)
     return cells.assign(label=cells.method.map(method_label))

@@ -11,7 +11,7 @@ import pytest
 from made_up import plan_of, random_values, runs_of
 
 from experiments.analysis.cells import summarise
-from experiments.analysis.table import Table, make_table
+from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
 from experiments.reading.figures import Figure, render_figures
@@ -42,7 +42,7 @@ def table_of(**changes) -> Table:
     values = random_values(PLAN, 1) | changes.pop("values", {})
     for key in changes.pop("without", ()):
         del values[key]
-    return make_table(PLAN, runs_of(values))
+    return Table(PLAN, runs_of(values))
 
 
 def texts(figure) -> str:
@@ -91,7 +91,7 @@ def test_costs_are_medians_of_seconds_and_means_over_the_tasks() -> None:
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    empty = make_table(PLAN, runs_of({}))
+    empty = Table(PLAN, runs_of({}))
     for draw in (draw_accuracy, draw_differences, draw_runtime, draw_ranks):
         assert draw(empty) is None
     assert draw_ranks(table_of()) is not None

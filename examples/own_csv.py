@@ -6,13 +6,13 @@ writes the two files that you would bring, and runs the command
 ``python -m krda source.csv target.csv --label sold``.
 """
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from krda.__main__ import main
 
 rng = np.random.default_rng(0)
 folder = Path(tempfile.mkdtemp())
@@ -22,7 +22,8 @@ target = pd.DataFrame({"weight": rng.normal(5, 2, 200), "price": rng.normal(-1, 
 for name, table in (("source", source), ("target", target)):
     table.to_csv(folder / f"{name}.csv", index=False)
 
-main([str(folder / "source.csv"), str(folder / "target.csv"), "--label", "sold",
-      "--output", str(folder / "predictions.csv")])  # fmt: skip
+command = [sys.executable, "-m", "krda", folder / "source.csv", folder / "target.csv",
+           "--label", "sold", "--output", folder / "predictions.csv"]  # fmt: skip
+subprocess.run(command, check=True)
 
 print(pd.read_csv(folder / "predictions.csv").head())

@@ -246,25 +246,30 @@ def render(
     console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
 ) -> int:
     """Write tables, figures and report from the records; 1 if a figure could not be made."""
-    if not options.render:
-        # Figures may fit. Nothing else needs what this loads.
-        from experiments.threads import limit_threads
-
-        limit_threads()
-    from experiments.reading import render as reading
-    from experiments.reading.agreement import compare_with_committed
-    from experiments.store.frame import write_all_csv
 
     def say(line: str) -> None:
         console.print(line, markup=False)
 
+    fitted = True
+    if not options.render:
+        # Nothing else needs what these load.
+        from experiments.threads import limit_threads
+
+        limit_threads()
+        from experiments import fits
+
+        fitted = fits.update(tables, options.results / "figures", say)
+    from experiments.reading import render as reading
+    from experiments.reading.agreement import compare_with_committed
+    from experiments.store.frame import write_all_csv
+
     # Of all tables together: a part of them would leave out the others' cells.
     whole = not options.table
-    good = reading.render(tables, options.results, compute=not options.render, whole=whole, say=say)
+    drawn = reading.render(tables, curves_of(tables), options.results, whole=whole, say=say)
     say(f"wrote {write_all_csv(options.results)}")
     if not options.render and options.protocol == "paper":
         compare_with_committed(tables, store, RecordStore(COMMITTED_RESULTS / "records"), say)
-    return int(not good)
+    return int(not (fitted and drawn))
 
 
 def print_ledger(console: Console, failures: Sequence[Ended], options: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from experiments.catalogue import config_names
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.directories import DEFAULT_RESULTS
-from experiments.reading.figures.fits import fit_repetition
+from experiments.fits import fit_repetition
 from experiments.seeds import method_seed
 from krda.diagnostics import column_distances, energy_distance
 from studies.common import command, task_names, write_csv

@@ -18,7 +18,7 @@ import pandas as pd
 
 from experiments.catalogue import config_names
 from experiments.cells.configuration import cell_from_config, compose_config
-from experiments.reading.figures.fits import fit_repetition
+from experiments.fits import fit_repetition
 from krda.trust import assess
 from krda.trust.report import Assessment
 from krda.trust.statistics import order_beyond_seeds

@@ -8,12 +8,14 @@ the verdict used, whether the task is left out of the second mean (``aside``).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import string
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from experiments.analysis.intervals import (
+    Interval,
     correction_of_shared_rows,
     correction_of_splits,
     mean_and_interval,
@@ -34,10 +36,11 @@ SHARE = 0.9
 KRDA = "krda"
 REFERENCES = ("source_only", "target_only")
 """Never bold, never the best: they are no adaptation methods."""
+WIDTHS = ("ci95", "ci95_nadeau_bengio", "ci95_shared_rows")
 COLUMNS = (
-    "dataset", "task", "method", "in_paper", "mean", "ci95", "ci95_nadeau_bengio",
-    "ci95_shared_rows", "n_done", "n_repetitions", "accuracies", "published_mean",
-    "published_ci95", "difference", "tolerance", "verdict", "anomalies",
+    "dataset", "task", "method", "in_paper", "mean", *WIDTHS, "n_done", "n_repetitions",
+    "accuracies", "published_mean", "published_ci95", "difference", "tolerance", "verdict",
+    "anomalies",
 )  # fmt: skip
 
 
@@ -55,22 +58,18 @@ def summarise(
 def _summary(
     task: str, method: str, runs: pd.DataFrame | None, repetitions: int, share: float
 ) -> dict[str, Any]:
-    accuracies: tuple[float, ...] = ()
-    if runs is not None:
-        done = runs[runs.status == "done"].sort_values("repetition")
-        accuracies = tuple(100 * accuracy for accuracy in done.accuracy)
-    interval = mean_and_interval(accuracies) if accuracies else None
+    done = () if runs is None else runs[runs.status == "done"].sort_values("repetition").accuracy
+    accuracies = tuple(100 * accuracy for accuracy in done)
+    interval = mean_and_interval(accuracies) if accuracies else Interval(math.nan, None, 0)
     corrections = correction_of_splits(share), correction_of_shared_rows(share)
-    widened = [interval.widened(c) if interval else None for c in corrections]
+    widths = interval.half_width, *map(interval.widened, corrections)
     # A record that never held all repetitions is not complete.
     wanted = max(repetitions, 0 if runs is None else len(runs))
     return {
         "task": task,
         "method": method,
-        "mean": interval.mean if interval else math.nan,
-        "ci95": _nan(interval.half_width if interval else None),
-        "ci95_nadeau_bengio": _nan(widened[0]),
-        "ci95_shared_rows": _nan(widened[1]),
+        "mean": interval.mean,
+        **dict(zip(WIDTHS, (math.nan if w is None else w for w in widths), strict=True)),
         "n_done": len(accuracies),
         "n_repetitions": wanted,
         "accuracies": accuracies,
@@ -79,31 +78,20 @@ def _summary(
     }
 
 
-def _nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
 def table_cells(
     plan: TablePlan,
     runs: pd.DataFrame,
     part: str | None = None,
-    *,
     repetitions: int = REPETITIONS,
     share: float = SHARE,
-    values: Mapping[tuple[str, str], PublishedCell] | None = None,
-    oddities: Sequence[Anomaly] | None = None,
 ) -> pd.DataFrame:
     """All cells of a table, in the order of its rows; of one of the paper's two with ``part``.
 
-    ``runs`` are the repetitions of the table's own cells. ``values`` and ``oddities`` are the
-    published ones by default.
+    ``runs`` are the repetitions of the table's own cells.
     """
     dataset = plan.dataset
-    shown = has_published(dataset) if values is None else True
-    if values is None:
-        values = published(dataset, part) if shown else {}
-    if oddities is None:
-        oddities = anomalies(dataset)
+    shown = has_published(dataset)
+    values = published(dataset, part) if shown else {}
     in_paper = plan.paper if shown else tuple(METHODS.values())
     methods = sorted(plan.methods, key=lambda name: name not in in_paper)
     if part is not None:
@@ -117,14 +105,14 @@ def table_cells(
     cells["task_label"] = cells.task.map(plan.task_label.format)
     cells["reference"] = cells.method.isin(REFERENCES)
     cells["aside"] = cells.task.isin(plan.aside)
-    cells["share"] = share
-    found = [values.get(key) if key[1] in in_paper else None for key in keys]
-    cells["published_mean"] = [cell.mean if cell else math.nan for cell in found]
-    cells["published_ci95"] = [cell.ci95 if cell else math.nan for cell in found]
-    cells["published_bold"] = [bool(cell and cell.bold) for cell in found]
-    specific = [odd for odd in oddities if not odd.general]
+    nothing = PublishedCell(math.nan, math.nan, False)
+    found = [values.get(key, nothing) if key[1] in in_paper else nothing for key in keys]
+    cells["published_mean"] = [cell.mean for cell in found]
+    cells["published_ci95"] = [cell.ci95 for cell in found]
+    cells["published_bold"] = [cell.bold for cell in found]
+    specific = [odd for odd in anomalies(dataset) if not odd.general]
     concerned = [
-        [odd for odd in specific if cell and odd.concerns(dataset, *key)]
+        [odd for odd in specific if cell is not nothing and odd.concerns(dataset, *key)]
         for key, cell in zip(keys, found, strict=True)
     ]
     cells["anomalies"] = [tuple(odd.id for odd in odds) for odds in concerned]
@@ -133,21 +121,7 @@ def table_cells(
     cells["test_rows"] = plan.test_rows
     shares = measured_shares(dataset)
     cells["test_share"] = [shares.get(key, 1.0) for key in keys]
-    judged = [
-        judge(
-            cell.mean,
-            cell.ci95,
-            cell.published_mean,
-            cell.published_ci95,
-            test_rows=cell.test_rows,
-            test_share=cell.test_share,
-            recorded=cell.recorded,
-            complete=cell.complete,
-            comparable=cell.comparable,
-            suspect=cell.suspect,
-        )
-        for cell in cells.itertuples()
-    ]
+    judged = [judge(cell) for cell in cells.itertuples()]
     cells["verdict"] = [str(verdict) for verdict, _, _ in judged]
     cells["difference"] = [difference for _, difference, _ in judged]
     cells["tolerance"] = [tolerance for _, _, tolerance in judged]
@@ -186,7 +160,7 @@ def _means(cells: pd.DataFrame) -> dict[str, Any]:
     both = ours[ours.difference.notna()]
     half_width = None
     if len(ours) == len(cells) and ours.complete.all() and ours.n_done.nunique() == 1:
-        half_width = over_tasks(list(ours.accuracies)).half_width
+        half_width = over_tasks(ours.accuracies).half_width
     printed = cells.published_mean.dropna()
     first = cells.iloc[0]
     return {
@@ -194,7 +168,7 @@ def _means(cells: pd.DataFrame) -> dict[str, Any]:
         "in_paper": first.in_paper,
         "n_tasks": len(cells),
         "ours": mean(ours["mean"]),
-        "ours_ci95": _nan(half_width),
+        "ours_ci95": math.nan if half_width is None else half_width,
         "n_ours": len(ours),
         "incomplete": not ours.complete.all(),
         "published": mean(printed),
@@ -230,33 +204,22 @@ def kept_label(cells: pd.DataFrame) -> str:
     return f"mean without {', '.join(aside)}"
 
 
-def shown_anomalies(
-    cells: pd.DataFrame, oddities: Sequence[Anomaly] | None = None
-) -> list[tuple[Anomaly, str]]:
+def shown_anomalies(cells: pd.DataFrame) -> list[tuple[Anomaly, str]]:
     """Anomalies of the published values shown, with a letter for those that make them suspect."""
     dataset = str(cells.dataset.iloc[0])
     shown = cells[cells.published_mean.notna()]
     keys = list(zip(shown.task, shown.method, strict=True))
-    found = [
-        odd
-        for odd in (anomalies(dataset) if oddities is None else oddities)
+    letters = iter(string.ascii_lowercase)
+    return [
+        (odd, next(letters) if odd.suspect else "")
+        for odd in anomalies(dataset)
         if any(odd.concerns(dataset, *key) for key in keys)
     ]
-    suspect = [odd for odd in found if odd.suspect]
-    return [(odd, _letters(suspect.index(odd)) if odd.suspect else "") for odd in found]
-
-
-def _letters(number: int) -> str:
-    """a, b, ..., z, aa, ab, ..."""
-    rest, last = divmod(number, 26)
-    return (_letters(rest - 1) if rest else "") + chr(ord("a") + last)
 
 
 def cells_csv(cells: pd.DataFrame) -> pd.DataFrame:
     """The public columns of a table, rounded to eight decimals."""
     out = cells[list(COLUMNS)].round(8)
-    out["accuracies"] = [
-        ";".join(repr(round(accuracy, 8)) for accuracy in values) for values in cells.accuracies
-    ]
-    out["anomalies"] = [";".join(ids) for ids in cells.anomalies]
+    out["accuracies"] = [";".join(repr(round(a, 8)) for a in row) for row in cells.accuracies]
+    out["anomalies"] = cells.anomalies.str.join(";")
     return out

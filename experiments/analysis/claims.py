@@ -12,10 +12,10 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,11 @@ from scipy import stats
 from experiments.analysis.cells import KRDA
 from experiments.analysis.rounding import DECIMALS, number, signed
 from experiments.analysis.sides import COMPETITORS, Side, published_side, side_of
+from experiments.analysis.table import Table
 from experiments.published import DATASETS, STAND_INS
+
+if TYPE_CHECKING:
+    from experiments.cells.curves import CurvePlan
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 UNCHECKED = "cannot be checked"
@@ -39,10 +43,10 @@ class Claim:
     quote: str
     where: str
     criterion: str = ""
-    datasets: tuple[str, ...] = DATASETS
+    datasets: Sequence[str] = DATASETS
     judge: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = (*COMPETITORS, KRDA)
+    needs: Sequence[str] = (*COMPETITORS, KRDA)
     why_not: str = ""
     curve: str = ""
     timed: bool = False
@@ -57,14 +61,8 @@ class Claim:
 def claims() -> tuple[Claim, ...]:
     """All claims, in the order of the paper."""
     entries = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text(encoding="utf-8"))
-    found = []
-    for entry in entries:
-        for key in ("datasets", "needs"):
-            if key in entry:
-                entry[key] = tuple(entry[key])
-        claim = Claim(**entry)
-        found.append(replace(claim, criterion=claim.criterion.format(**claim.settings)))
-    return tuple(found)
+    found = (Claim(**entry) for entry in entries)
+    return tuple(replace(c, criterion=c.criterion.format(**c.settings)) for c in found)
 
 
 class Finding(NamedTuple):
@@ -288,20 +286,19 @@ JUDGES: dict[str, Callable[..., Finding]] = {
 
 
 def check_claims(
-    tables: Mapping[str, tuple[str, pd.DataFrame]],
-    curves: Mapping[str, tuple[str, str, str, pd.DataFrame]],
-    times: Side,
+    tables: Iterable[Table], curves: Mapping[str, tuple[CurvePlan, pd.DataFrame]], times: Side
 ) -> pd.DataFrame:
     """Check every claim on every data set that it is about, a row for each judgement.
 
-    ``tables`` are title and cells by data set; ``curves`` title, data set, task and cells of
-    learning curves by name. Columns: ``claim``, ``title``, ``stands_in_for`` (the paper's data set,
-    if ours is simulated), ``judged_on`` ('published', 'ours' or 'all', which is ours among all
-    rows), ``verdict``, ``counts`` and ``numbers``. In the order of the paper.
+    ``curves`` are learning curves with their cells, by name. Columns: ``claim``, ``title``,
+    ``stands_in_for`` (the paper's data set, if ours is simulated), ``judged_on`` ('published',
+    'ours' or 'all', which is ours among all rows), ``verdict``, ``counts`` and ``numbers``. In the
+    order of the paper.
     """
+    by_dataset = {table.plan.dataset: table for table in tables}
     found = []
     for claim in claims():
-        for title, real, theirs, ours in _sides(claim, tables, curves, times):
+        for title, real, theirs, ours in _sides(claim, by_dataset, curves, times):
             found += [
                 (claim.id, title, real, judged_on, *finding)
                 for judged_on, finding in _judgements(claim, theirs, ours)
@@ -312,27 +309,25 @@ def check_claims(
 
 def _sides(
     claim: Claim,
-    tables: Mapping[str, tuple[str, pd.DataFrame]],
-    curves: Mapping[str, tuple[str, str, str, pd.DataFrame]],
+    tables: Mapping[str, Table],
+    curves: Mapping[str, tuple[CurvePlan, pd.DataFrame]],
     times: Side,
 ) -> Iterator[tuple[str, str, Side | None, Side | None]]:
     """Title, data set that ours stands in for, and both sides, on each data set of a claim."""
     if claim.timed:
         yield "Benchmark: time against rows", "", None, times
     elif claim.curve in curves:
-        title, dataset, task, cells = curves[claim.curve]
-        printed = None if claim.why_not else published_side(dataset, task)
-        yield title, "", printed, side_of(cells)
-    elif claim.curve:
+        plan, cells = curves[claim.curve]
+        printed = None if claim.why_not else published_side(plan.dataset, plan.task)
+        yield plan.title, "", printed, side_of(cells)
+    elif claim.curve or not claim.judge:
         yield claim.curve, "", None, None
-    elif not claim.judge:
-        yield "", "", None, None
     else:
         for dataset in claim.datasets:
             ways = [way for way in tables if STAND_INS.get(way, way) == dataset]
             for way in ways:
-                title, cells = tables[way]
-                yield title, STAND_INS.get(way, ""), published_side(dataset), side_of(cells)
+                ours = side_of(tables[way].cells)
+                yield tables[way].title, STAND_INS.get(way, ""), published_side(dataset), ours
             if not ways:
                 yield f"{dataset}, no table of ours", "", published_side(dataset), None
 

@@ -56,12 +56,6 @@ def task_means(cells: pd.DataFrame, column: str = "mean") -> pd.DataFrame:
     return wide.loc[cells.task.unique(), compared(cells)].round(DECIMALS)
 
 
-def accuracies(cells: pd.DataFrame, methods: list[str]) -> FloatArray:
-    """Percent, shape (n_methods, n_tasks, n_repetitions); all cells must be complete."""
-    by_method = cells.groupby("method", sort=False).accuracies
-    return np.array([by_method.get_group(method).tolist() for method in methods], dtype=float)
-
-
 def compare(cells: pd.DataFrame) -> pd.DataFrame:
     """Aggregates, ranks and paired tests, a row for each compared method.
 
@@ -73,7 +67,8 @@ def compare(cells: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     means = task_means(cells)
     own = cells.drop_duplicates("method").set_index("method").loc[methods]
-    values = accuracies(cells, methods)
+    by_method = cells.groupby("method", sort=False).accuracies
+    values = np.array([by_method.get_group(m).tolist() for m in methods], dtype=float)
     out = aggregate(values, methods)
     out.insert(0, "in_paper", own.in_paper)
     paper = own.index[own.in_paper]
@@ -86,11 +81,10 @@ def compare(cells: pd.DataFrame) -> pd.DataFrame:
     out["mean_absolute_deviation"] = deviations.groupby("method").gap.agg(mean)
     kept = ~cells.drop_duplicates("task").aside.to_numpy()
     columns = ["kept_mean", "kept_low", "kept_high"]
+    out[columns] = math.nan
     if 0 < kept.sum() < len(kept):
         fewer = aggregate(values[:, kept], methods)
         out[columns] = fewer[["mean", "mean_low", "mean_high"]]
-    else:
-        out[columns] = math.nan
     counts = dict.fromkeys(["krda_wins", "ties", "krda_losses"], "Int64")
     return out.astype({"rank_published": float, **counts})
 

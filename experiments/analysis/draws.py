@@ -7,18 +7,17 @@ measures. Draws share no random number, which is what Student's interval asks fo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
 from experiments.analysis.cells import KRDA
-from experiments.analysis.intervals import mean_and_interval
+from experiments.analysis.intervals import Interval, mean_and_interval
 from experiments.analysis.rounding import DECIMALS
 
-POSITIONS = MappingProxyType({"lattice": "moons", "random": "moons_random"})
+POSITIONS = {"lattice": "moons", "random": "moons_random"}
 """How positions on the half-circles come about, and the data set's config."""
 
 KEYS = ["positions", "draw", "method"]
@@ -33,16 +32,6 @@ def read_results(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, dtype=str).astype({"draw": int}).set_index(KEYS)
 
 
-def table_of(results: Mapping[tuple[str, int, str, str], str]) -> pd.DataFrame:
-    """Results by positions, draw, method and task as a table, in their order, to be written."""
-    tasks = dict.fromkeys(key[3] for key in results)
-    rows: dict[tuple[str, int, str], dict[str, str]] = {}
-    for (*key, task), result in results.items():
-        rows.setdefault(tuple(key), {})[task] = result  # type: ignore[arg-type]
-    return pd.DataFrame([[*key, *(row[t] for t in tasks)] for key, row in rows.items()],
-                        columns=[*KEYS, *tasks])  # fmt: skip
-
-
 def accuracies(results: pd.DataFrame) -> pd.DataFrame:
     """The same as numbers, NaN if a fit was lost, and their :data:`MEAN` over the tasks."""
     numbers = results.apply(pd.to_numeric, errors="coerce").astype(float)
@@ -53,17 +42,15 @@ def accuracies(results: pd.DataFrame) -> pd.DataFrame:
 def spread(values: pd.Series) -> pd.Series:
     """``n``, ``mean``, ``sd`` and ``half_width`` over the draws that are not lost."""
     known = values.dropna()
-    found = mean_and_interval(known.tolist()) if len(known) else None
-    half = found.half_width if found and found.half_width is not None else np.nan
-    mean = found.mean if found else np.nan
-    return pd.Series({"n": len(known), "mean": mean, "sd": known.std(), "half_width": half})
+    found = mean_and_interval(known.tolist()) if len(known) else Interval(np.nan, None, 0)
+    half = np.nan if found.half_width is None else found.half_width
+    return pd.Series({"n": found.n, "mean": found.mean, "sd": known.std(), "half_width": half})
 
 
 def differences(found: pd.DataFrame) -> pd.DataFrame:
     """KRDA minus each method, within draws."""
     own = found.xs(KRDA, level="method").reindex(found.index.droplevel("method"))
-    minus: pd.DataFrame = own.set_axis(found.index) - found
-    return minus
+    return own.set_axis(found.index) - found
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
@@ -81,11 +68,10 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
     out = by_task(found).apply(spread).unstack()
     gaps = minus.apply(spread).unstack()
     out["krda_minus"], out["krda_minus_half_width"] = gaps["mean"], gaps.half_width
-    for column, sign in (("krda_above", 1), ("ties", 0), ("krda_below", -1)):
-        out[column] = minus.agg(lambda values, sign=sign: (np.sign(values) == sign).sum()).astype(
-            int
-        )
-    return out.astype({"n": int}).reset_index()
+    for column, side in (("krda_above", 1), ("ties", 0), ("krda_below", -1)):
+        out[column] = minus.agg(lambda values, side=side: (np.sign(values) == side).sum())
+    counts = dict.fromkeys(["n", "krda_above", "ties", "krda_below"], int)
+    return out.astype(counts).reset_index()
 
 
 def sign(found: pd.Series) -> int:
@@ -106,12 +92,8 @@ def ranks(found: pd.DataFrame, positions: str, methods: Sequence[str]) -> pd.Dat
 def best_counts(found: pd.DataFrame, positions: str, methods: Sequence[str]) -> pd.Series:
     """In how many draws KRDA is best or tied, by task and for the mean over tasks."""
     own = found.loc[positions].unstack("method")
-    return pd.Series(
-        {
-            task: int((own[task][KRDA] == own[task][list(methods)].max(axis=1)).sum())
-            for task in found.columns
-        }
-    )
+    best = {task: own[task][list(methods)].max(axis=1) for task in found.columns}
+    return pd.Series({task: int((own[task][KRDA] == best[task]).sum()) for task in best})
 
 
 def pair_order(

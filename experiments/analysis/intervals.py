@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,16 +33,6 @@ class Interval(NamedTuple):
             return None
         return self.half_width * math.sqrt(1 + self.n * correction)
 
-    @property
-    def low(self) -> float:
-        """Lower end; the mean itself without a width."""
-        return self.mean - (self.half_width or 0.0)
-
-    @property
-    def high(self) -> float:
-        """Upper end; the mean itself without a width."""
-        return self.mean + (self.half_width or 0.0)
-
 
 def mean_and_interval(accuracies: Sequence[float]) -> Interval:
     r"""Mean and 95 % Student-t interval.
@@ -62,25 +52,8 @@ def mean_and_interval(accuracies: Sequence[float]) -> Interval:
     New data moves the accuracy by more, often several times more, than the interval says; its
     coverage of the accuracy over new data is below 95 % by an unknown amount.
 
-    Parameters
-    ----------
-    accuracies : sequence of float, length n >= 1
-        In any unit; mean and half-width are in the same unit.
-
-    Returns
-    -------
-    interval : Interval
-        ``half_width`` is None for n = 1, and exactly 0 if all values are equal.
-
-    Raises
-    ------
-    ValueError
-        No values, or one that is not finite.
-
-    Examples
-    --------
-    >>> mean_and_interval([0.5, 0.6, 0.7]).mean
-    0.6
+    The half-width is exactly 0 if all values are equal. ValueError if one is not finite, or there
+    are none.
     """
     n = len(accuracies)
     if n == 0:
@@ -114,17 +87,12 @@ def correction_of_shared_rows(share: float) -> float:
     return share / (1 - share) if share < 1 else math.inf
 
 
-def over_tasks(accuracies: Sequence[Sequence[float]]) -> Interval:
+def over_tasks(accuracies: Iterable[Sequence[float]]) -> Interval:
     """Mean over tasks, with Student's interval over the repetitions' means over the tasks.
 
     ``accuracies`` are by task, then repetition. ValueError if tasks differ in repetitions.
     """
     return mean_and_interval([math.fsum(row) / len(row) for row in zip(*accuracies, strict=True)])
-
-
-def overlap(first: Interval, second: Interval) -> bool:
-    """Whether two intervals share a point; touching counts."""
-    return round(max(first.low, second.low) - min(first.high, second.high), DECIMALS) <= 0
 
 
 def ties_with_best(means: ArrayLike, half_widths: ArrayLike) -> NDArray[np.bool_]:

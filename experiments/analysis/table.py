@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,10 +36,9 @@ class Table:
 
     plan: TablePlan
     runs: pd.DataFrame
-    cells: pd.DataFrame
     part: str | None = None
     repetitions: int = REPETITIONS
-    oddities: Sequence[Anomaly] | None = field(default=None, repr=False)
+    share: float = SHARE
 
     def __post_init__(self) -> None:
         dataset, title = self.plan.dataset, self.plan.title
@@ -66,6 +65,11 @@ class Table:
         """What a reader must know of all of its numbers."""
         return (TRIAL,) if self.plan.overrides else ()
 
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row for each method and task."""
+        return table_cells(self.plan, self.runs, self.part, self.repetitions, self.share)
+
     @property
     def labels(self) -> dict[str, str]:
         """By method, in the order of the rows."""
@@ -84,7 +88,7 @@ class Table:
     @cached_property
     def anomalies(self) -> list[tuple[Anomaly, str]]:
         """Those of the published values shown, with letters for suspect ones."""
-        return shown_anomalies(self.cells, self.oddities)
+        return shown_anomalies(self.cells)
 
     @cached_property
     def placebo(self) -> pd.DataFrame:
@@ -99,16 +103,3 @@ class Table:
     def marks(self, ids: Iterable[str]) -> str:
         """Letters of the anomalies that make a published value suspect."""
         return ",".join(mark for odd, mark in self.anomalies if mark and odd.id in ids)
-
-
-def make_table(
-    plan: TablePlan,
-    runs: pd.DataFrame,
-    part: str | None = None,
-    *,
-    repetitions: int = REPETITIONS,
-    share: float = SHARE,
-) -> Table:
-    """A planned table of some repetitions."""
-    cells = table_cells(plan, runs, part, repetitions=repetitions, share=share)
-    return Table(plan, runs, cells, part, repetitions)

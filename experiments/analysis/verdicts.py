@@ -96,40 +96,29 @@ def tolerance(
     return math.sqrt(half_width**2 + published_half_width**2 + _NORMAL**2 * test_variance)
 
 
-def judge(
-    mean: float,
-    half_width: float,
-    published: float,
-    published_half_width: float,
-    *,
-    test_rows: int,
-    test_share: float = 1.0,
-    recorded: bool = True,
-    complete: bool = True,
-    comparable: bool = True,
-    suspect: bool = False,
-) -> tuple[Verdict, float, float]:
-    """Verdict, difference and tolerance of a cell, by the rule at the head of this module.
+def judge(cell: Any) -> tuple[Verdict, float, float]:
+    """Verdict, difference and tolerance of a table's cell, by the rule at the head of this module.
 
     All values are in percent, NaN if there are none. The first of these that holds decides: nothing
     published; no record of ours; not all repetitions done; other data; a suspect published value;
     the rule.
     """
     nothing = math.nan
-    if math.isnan(published):
+    if math.isnan(cell.published_mean):
         return Verdict.NO_PUBLISHED, nothing, nothing
-    if math.isnan(mean):
-        return Verdict.INCOMPLETE if recorded else Verdict.MISSING, nothing, nothing
-    difference = mean - published
-    if not complete:
+    if math.isnan(cell.mean):
+        return Verdict.INCOMPLETE if cell.recorded else Verdict.MISSING, nothing, nothing
+    difference = cell.mean - cell.published_mean
+    if not cell.complete:
         return Verdict.INCOMPLETE, difference, nothing
-    if not comparable:
+    if not cell.comparable:
         return Verdict.NOT_COMPARABLE, difference, nothing
-    if suspect:
+    if cell.suspect:
         return Verdict.SUSPECT, difference, nothing
-    if math.isnan(half_width):  # a protocol of one repetition
+    if math.isnan(cell.ci95):  # a protocol of one repetition
         return Verdict.UNDECIDED, difference, nothing
-    allowed = tolerance(mean, half_width, published, published_half_width, test_rows, test_share)
+    published = cell.published_mean, cell.published_ci95
+    allowed = tolerance(cell.mean, cell.ci95, *published, cell.test_rows, cell.test_share)
     if abs(difference) > allowed:
         return Verdict.BETTER if difference > 0 else Verdict.WORSE, difference, allowed
     return Verdict.REPRODUCED if allowed <= WIDEST else Verdict.UNDECIDED, difference, allowed
@@ -143,27 +132,20 @@ def placebo(cells: pd.DataFrame) -> pd.DataFrame:
     ``within_tolerance`` (of any width). Empty on other data than the published.
     """
     found = []
-    usable = cells.complete & cells.ci95.notna()
-    rows = [m for m, ok in usable.groupby(cells.method, sort=False).all().items() if ok]
-    keys, values = cells[["method", "task"]], cells[["mean", "ci95"]]
-    ours = dict(zip(map(tuple, keys.to_numpy()), values.to_numpy().tolist(), strict=True))
+    usable = (cells.complete & cells.ci95.notna()).groupby(cells.method, sort=False).all()
+    rows = list(usable.index[usable])
+    ours = {(c.method, c.task): {"mean": c.mean, "ci95": c.ci95} for c in cells.itertuples()}
     sound = cells[cells.published_mean.notna() & ~cells.suspect & cells.comparable]
     for column in rows if len(rows) > 1 else []:
-        theirs = sound[sound.method == column]
+        theirs = list(sound[sound.method == column].itertuples())
         others = [row for row in rows if row != column]
-        for row in [column, *others] if len(theirs) else []:
-            verdicts = [_of(cell, *ours[row, cell.task]) for cell in theirs.itertuples()]
+        for row in [column, *others] if theirs else []:
+            verdicts = [judge(cell._replace(**ours[row, cell.task]))[0] for cell in theirs]
             reproduced = verdicts.count(Verdict.REPRODUCED)
             within = reproduced + verdicts.count(Verdict.UNDECIDED)
             found.append((column, row, len(theirs), reproduced, within))
     columns = ["published_column", "row", "cells", "reproduced", "within_tolerance"]
     return pd.DataFrame(found, columns=columns)
-
-
-def _of(cell: Any, mean: float, half_width: float) -> Verdict:
-    published = cell.published_mean, cell.published_ci95
-    shared = {"test_rows": cell.test_rows, "test_share": cell.test_share}
-    return judge(mean, half_width, *published, **shared)[0]
 
 
 def worth(found: pd.DataFrame) -> pd.DataFrame:

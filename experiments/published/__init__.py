@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections import Counter
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -48,28 +46,12 @@ METHODS = MappingProxyType(
 """The paper's method names and ours."""
 
 
-class PublishedRow(NamedTuple):
-    """One printed cell of one of the paper's tables: our names, and percent as printed."""
-
-    part: str
-    task: str
-    method: str
-    mean: Decimal
-    ci95: Decimal
-    bold: bool
-
-
 class PublishedCell(NamedTuple):
-    """What the paper says of one method on one task, in percent.
-
-    ``part`` says which table has it: 'main', 'appendix' or 'both'. ``bold`` is as in the table
-    asked for; as in the main one if both were.
-    """
+    """What the paper says of one method on one task: percent as printed, and whether it is bold."""
 
     mean: float
     ci95: float
     bold: bool
-    part: str
 
 
 def has_published(dataset: str) -> bool:
@@ -78,41 +60,20 @@ def has_published(dataset: str) -> bool:
 
 
 @functools.cache
-def published_rows(dataset: str) -> tuple[PublishedRow, ...]:
-    """Every printed cell of a data set's two tables, in the order of the file."""
+def published(dataset: str, part: str | None = None) -> Mapping[tuple[str, str], PublishedCell]:
+    """Look up a data set's published cells by task and method, in the order of the tables.
+
+    ``part`` leaves those of one table; None joins both, with the main table's bold print.
+    ``'hepmass_sim'`` gives the values for the real HEPMASS, for orientation only.
+    """
     if not has_published(dataset):
         known = ", ".join((*DATASETS, *STAND_INS))
         raise KeyError(f"the paper has no table of {dataset!r}; it has {known}")
     path = Path(__file__).with_name(f"{STAND_INS.get(dataset, dataset)}.csv")
-    with path.open(encoding="ascii", newline="") as file:
-        return tuple(
-            PublishedRow(
-                row["part"],
-                row["task"].replace("->", "-"),
-                METHODS[row["method"]],
-                Decimal(row["mean"]),
-                Decimal(row["ci95"]),
-                row["bold"] == "1",
-            )
-            for row in csv.DictReader(file)
-        )
-
-
-@functools.cache
-def published(dataset: str, part: str | None = None) -> Mapping[tuple[str, str], PublishedCell]:
-    """Look up a data set's published cells by task and method, in the order of the tables.
-
-    ``part`` leaves those of one table; None joins both. ``'hepmass_sim'`` gives the values for the
-    real HEPMASS, for orientation only.
-    """
-    if part not in (None, *PARTS):
-        raise ValueError(f"part must be one of {PARTS} or None, got {part!r}")
-    rows = published_rows(dataset)
-    tables = Counter((row.task, row.method) for row in rows)
     cells: dict[tuple[str, str], PublishedCell] = {}
-    for row in rows:  # those of the main part first
-        key = row.task, row.method
-        if part in (None, row.part) and key not in cells:
-            where = "both" if tables[key] > 1 else row.part
-            cells[key] = PublishedCell(float(row.mean), float(row.ci95), row.bold, where)
+    with path.open(encoding="ascii", newline="") as file:
+        for row in csv.DictReader(file):  # those of the main part first
+            if part in (None, row["part"]):
+                cell = PublishedCell(float(row["mean"]), float(row["ci95"]), row["bold"] == "1")
+                cells.setdefault((row["task"].replace("->", "-"), METHODS[row["method"]]), cell)
     return MappingProxyType(cells)

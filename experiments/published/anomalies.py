@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 import yaml
@@ -20,8 +19,6 @@ import yaml
 from experiments.published import DATASETS, STAND_INS, published
 
 PATH = Path(__file__).with_name("anomalies.yaml")
-
-_ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -48,45 +45,34 @@ class Anomaly:
         return (STAND_INS.get(dataset, dataset), task, method) in self.cells
 
 
-@functools.cache
 def anomalies(dataset: str | None = None) -> tuple[Anomaly, ...]:
     """List the known anomalies, of one data set or of all, in the order of the file."""
-    entries = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    found = tuple(_anomaly(**entry) for entry in entries)
-    if dataset is None:
-        return found
-    name = STAND_INS.get(dataset, dataset)
-    return tuple(anomaly for anomaly in found if name in anomaly.datasets)
+    name = STAND_INS.get(str(dataset), dataset)
+    return tuple(anomaly for anomaly in _read() if name is None or name in anomaly.datasets)
 
 
-def _anomaly(
-    *,
-    id: str,
-    dataset: str,
-    cells: list[dict[str, Any]],
-    kind: Literal["fact", "inference"],
-    suspect: bool,
-    statement: str,
-    evidence: str,
-    numbers: Mapping[str, float] = MappingProxyType({}),
-) -> Anomaly:
+@functools.cache
+def _read() -> tuple[Anomaly, ...]:
+    return tuple(map(_anomaly, yaml.safe_load(PATH.read_text(encoding="utf-8"))))
+
+
+def _anomaly(entry: dict[str, Any]) -> Anomaly:
     """Make an anomaly of an entry of the file, whose head explains the keys."""
-    datasets = DATASETS if dataset == _ALL else (dataset,)
-    concerned = frozenset(
-        (name, task, method)
-        for name, chosen in product(datasets, cells)
-        for task, method in published(name)
-        if chosen["tasks"] == _ALL or task in chosen["tasks"]
-        if chosen["methods"] == _ALL or method in chosen["methods"]
-    )
+    datasets = DATASETS if entry["dataset"] == "all" else (entry["dataset"],)
     return Anomaly(
-        id,
-        datasets,
-        concerned,
-        kind,
-        suspect,
-        " ".join(statement.split()),
-        " ".join(evidence.split()),
-        MappingProxyType(dict(numbers)),
-        general=all(chosen["methods"] == chosen["tasks"] == _ALL for chosen in cells),
+        id=entry["id"],
+        datasets=datasets,
+        cells=frozenset(
+            (name, task, method)
+            for name, chosen in product(datasets, entry["cells"])
+            for task, method in published(name)
+            if chosen["tasks"] == "all" or task in chosen["tasks"]
+            if chosen["methods"] == "all" or method in chosen["methods"]
+        ),
+        kind=entry["kind"],
+        suspect=entry["suspect"],
+        statement=" ".join(entry["statement"].split()),
+        evidence=" ".join(entry["evidence"].split()),
+        numbers=entry.get("numbers", {}),
+        general=all(each["methods"] == each["tasks"] == "all" for each in entry["cells"]),
     )

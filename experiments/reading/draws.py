@@ -12,9 +12,9 @@ from experiments.analysis.cells import KRDA
 from experiments.analysis.draws import MEAN, POSITIONS
 from experiments.analysis.rounding import MISSING, number, signed
 from experiments.catalogue import method_label
-from experiments.cells.plan import load_table
 from experiments.published import published
 from experiments.published.anomalies import anomalies
+from experiments.reading.glossary import config
 from experiments.reading.markdown import grid, page
 from experiments.reading.wording import plus_minus
 
@@ -49,21 +49,16 @@ def draws_page(found: pd.DataFrame) -> str:
     n = " or ".join(map(str, sorted(set(counts.values()))))
     parts = ["# Moons over draws of the data", *(text.format(n=n) for text in _INTRODUCTION)]
     numbers = draws.summary(found)
+    head = _columns(found)
     for positions, n_draws in counts.items():
-        own = numbers[numbers.positions == positions]
-        head = [*map(load_table("moons").task_label.format, found.columns[:-1]), MEAN]
-        rows = [
-            [method_label(method), *(_text(row, n_draws) for row in rows.itertuples())]
-            for method, rows in own.groupby("method", sort=False)
-        ]
-        minus = [
-            [
-                method_label(method),
-                *(_difference(row, n_draws) for row in rows.itertuples()),
-                "/".join(map(str, rows.iloc[-1][["krda_above", "ties", "krda_below"]])),
-            ]
-            for method, rows in own[own.method != KRDA].groupby("method", sort=False)
-        ]
+        rows, minus = [], []
+        for method, own in numbers[numbers.positions == positions].groupby("method", sort=False):
+            label = method_label(str(method))
+            rows.append([label, *(_text(row, n_draws) for row in own.itertuples())])
+            won = "/".join(map(str, own.iloc[-1][["krda_above", "ties", "krda_below"]]))
+            if method != KRDA:
+                gaps = (_difference(row, n_draws) for row in own.itertuples())
+                minus.append([label, *gaps, won])
         parts += [
             f"## {positions.capitalize()} positions (`dataset={POSITIONS[positions]}`)",
             _WORDS[positions],
@@ -75,11 +70,9 @@ def draws_page(found: pd.DataFrame) -> str:
 
 def survival(found: pd.DataFrame) -> str:
     """Which of the paper's ranks on moons survive new draws; a part of docs/statistics.md."""
-    plan = load_table("moons")
-    there = found.index.unique("method")
-    methods = [m for m in plan.paper if m in there and m != "target_only"]
-    tasks = list(found.columns[:-1])
-    values = published("moons")
+    tasks, values = list(found.columns[:-1]), published("moons")
+    there = set(found.index.unique("method")) - {"target_only"}
+    methods = [method for method in config("table", "moons")["paper"] if method in there]
     printed = {m: math.fsum(values[t, m].mean for t in tasks) / len(tasks) for m in methods}
     order = sorted(methods, key=lambda method: -printed[method])
     suspect = {
@@ -88,8 +81,7 @@ def survival(found: pd.DataFrame) -> str:
         for odd in anomalies("moons")
         if odd.suspect and all(odd.concerns("moons", task, method) for task in tasks)
     }
-    labels = {m: method_label(m) + "\\*" * (m in suspect) for m in order}
-    lines = []
+    lines, best = [], []
     for positions in _positions(found):
         for chosen, words in (
             (order, "all these methods"),
@@ -98,48 +90,45 @@ def survival(found: pd.DataFrame) -> str:
             kept, undecided, turned = draws.pair_order(found, positions, chosen)
             names = [f"{method_label(a)} below {method_label(b)}" for a, b in turned]
             listed = f" ({'; '.join(names)})" if names and chosen is not order else ""
-            n = kept + undecided + len(turned)
             lines.append(
-                f"- {positions}, {words}: of the {n} pairs in the paper's order {kept} keep it, "
-                f"{undecided} are undecided, {len(turned)} reversed{listed}."
+                f"- {positions}, {words}: of the {kept + undecided + len(turned)} pairs in the "
+                f"paper's order {kept} keep it, {undecided} are undecided, {len(turned)} "
+                f"reversed{listed}."
             )
-    best = [
-        [
-            f"{positions}, of {_n_draws(found, positions)}",
-            *map(str, draws.best_counts(found, positions, methods)),
-        ]
-        for positions in _positions(found)
-    ]
-    angles = [*map(plan.task_label.format, tasks), MEAN]
+        counts = draws.best_counts(found, positions, methods)
+        best.append([f"{positions}, of {_n_draws(found, positions)}", *map(str, counts)])
+    labels = {m: method_label(m) + "\\*" * (m in suspect) for m in order}
     return "\n\n".join(
         [
-            _rank_table(found, order, printed, labels),
-            grid(["Draws in which KRDA is best or tied", *angles], best),
+            _rank_table(found, printed, labels),
+            grid(["Draws in which KRDA is best or tied", *_columns(found)], best),
             "\n".join(lines),
         ]
     )
 
 
-def _rank_table(
-    found: pd.DataFrame, order: list[str], printed: dict[str, float], labels: dict[str, str]
-) -> str:
-    numbers = draws.summary(found)
-    means = {(row.positions, row.method): row
-             for row in numbers[numbers.task == MEAN].itertuples()}  # fmt: skip
+def _rank_table(found: pd.DataFrame, printed: dict[str, float], labels: dict[str, str]) -> str:
+    """Methods in the order of their labels: the paper's mean, and ours with their ranks."""
+    numbers = draws.summary(found).query("task == @MEAN")
+    means = {(row.positions, row.method): row for row in numbers.itertuples()}
     head = ["Mean over the angles", "paper"]
-    rows = {method: [labels[method], number(printed[method])] for method in order}
+    rows = {method: [label, number(printed[method])] for method, label in labels.items()}
     for positions in _positions(found):
         head += [positions, "rank", "KRDA minus"]
-        ranked, n_draws = draws.ranks(found, positions, order), _n_draws(found, positions)
-        for method in order:
-            row, own = means[positions, method], ranked[method]
-            low, high = own.min(), own.max()
+        ranked, n_draws = draws.ranks(found, positions, list(labels)), _n_draws(found, positions)
+        for method in labels:
+            row, low, high = means[positions, method], ranked[method].min(), ranked[method].max()
             rows[method] += [
                 _text(row, n_draws),
                 f"{low}" if low == high else f"{low} to {high}",
                 MISSING if method == KRDA else _difference(row, n_draws),
             ]
     return grid(head, rows.values())
+
+
+def _columns(found: pd.DataFrame) -> list[str]:
+    """Labels of the tasks, and of their mean."""
+    return [*map(config("table", "moons")["task_label"].format, found.columns[:-1]), MEAN]
 
 
 def _positions(found: pd.DataFrame) -> list[str]:

@@ -1,35 +1,32 @@
-"""What names of methods and tasks mean, for tables, report and README.
-
-Meanings of methods are in their configs, those of tasks in the data set's config, ``naming``.
-"""
+"""What names of methods and tasks mean, for tables, report and README, by their configs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import yaml
 
-from experiments.catalogue import CONFIG_DIRECTORY, about, method_label
+from experiments.catalogue import CONFIG_DIRECTORY, about
 
 
-def method_meaning(method: str) -> str:
-    """What a method's name means; empty if its label says it all."""
-    return about(method).meaning
+def config(group: str, name: str) -> dict[str, Any]:
+    """The config of a name in a group, such as "table"; empty if there is none."""
+    path = CONFIG_DIRECTORY / group / f"{name}.yaml"
+    found: dict[str, Any] = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
+    return found
 
 
 def methods_glossary(methods: Iterable[str]) -> str:
     """Say what names of methods mean, in their order; empty if none has a meaning to give."""
-    given = [f"{method_label(m)}: {method_meaning(m)}" for m in methods if method_meaning(m)]
+    given = [f"{about(m).label}: {about(m).meaning}" for m in methods if about(m).meaning]
     where = "References in full: docstrings of baselines/ and of krda/estimator.py."
     return f"Methods: {'; '.join(given)}. {where}" if given else ""
 
 
 def task_naming(dataset: str) -> str:
     """Say what the names of a data set's tasks mean; empty if its config says nothing."""
-    path = CONFIG_DIRECTORY / "dataset" / f"{dataset}.yaml"
-    if not path.is_file():
-        return ""
-    return str(yaml.safe_load(path.read_text(encoding="utf-8")).get("naming", ""))
+    return str(config("dataset", dataset).get("naming", ""))
 
 
 def glossary(dataset: str, methods: Iterable[str]) -> str:

@@ -7,11 +7,11 @@ KRDA) are said as plainly as the others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.cells import KRDA
+from experiments.analysis.cells import KRDA, REFERENCES
 from experiments.analysis.rounding import DECIMALS, MISSING, number
 from experiments.analysis.sides import COMPETITORS, side_of
 from experiments.analysis.table import Table
@@ -22,53 +22,30 @@ NAIVE = ("standardize", "quantiles")
 """Rows that map columns one by one, without any density."""
 
 
-@dataclass(frozen=True)
-class Headline:
-    """A data set's line in the overview, and what is said of KRDA; all plain text.
+def headline_of(table: Table) -> dict[str, Any]:
+    """A table's line in the overview, and what is said of KRDA; all plain text.
 
-    ``progress`` counts cells by state: 'done', 'failed' (some repetition is not done),
-    'missing'. ``others`` and ``ours`` are the best means among the paper's other methods and among
-    rows that are not in the paper, with labels.
+    ``done``, ``failed`` (some repetition is not done) and ``missing`` count cells. ``others`` and
+    ``ours`` are the best means among the paper's other methods and among rows that are not in the
+    paper, with labels.
     """
-
-    progress: dict[str, int]
-    krda: str
-    source: str
-    others: str
-    ours: str
-    best_or_tied: str
-    verdicts: str
-    placebo: list[str]
-    sentences: list[str]
-
-
-def headline_of(table: Table) -> Headline:
-    """Sum a table up."""
-    rows = table.means["mean"]
+    cells, rows = table.cells, table.means["mean"]
     shown = {row.Index: wording.mean_text(row, "ours") for row in rows.itertuples()}
     means = complete_means(rows)
     others, ours = rivals(table, means)
     n_bold = f"{n_best_or_tied(table)} of {len(table.plan.tasks)}"
-    return Headline(
-        progress(table),
-        shown.get(KRDA, MISSING),
-        shown.get("source_only", MISSING),
-        _best(others, table.labels),
-        _best(ours, table.labels),
-        n_bold if KRDA in means.index else MISSING,
-        wording.verdict_counts(table.cells),
-        wording.placebo_sentences(table),
-        list(sentences(table, means)),
-    )
-
-
-def progress(table: Table) -> dict[str, int]:
-    """How many cells are in which state; they add up to all."""
-    cells = table.cells
     return {
         "done": int(cells.complete.sum()),
         "failed": int((cells.recorded & ~cells.complete).sum()),
         "missing": int((~cells.recorded).sum()),
+        "krda": shown.get(KRDA, MISSING),
+        "source": shown.get("source_only", MISSING),
+        "others": _best(others, table.labels),
+        "ours": _best(ours, table.labels),
+        "best_or_tied": n_bold if KRDA in means.index else MISSING,
+        "verdicts": wording.verdict_counts(cells),
+        "placebo": wording.placebo_sentences(table),
+        "sentences": list(sentences(table, means)),
     }
 
 
@@ -81,10 +58,9 @@ def complete_means(rows: pd.DataFrame) -> pd.Series:
 
 def rivals(table: Table, means: pd.Series) -> tuple[pd.Series, pd.Series]:
     """Means of KRDA's competitors: the paper's other methods, and the rows that are ours."""
-    cells = table.cells[~table.cells.reference & (table.cells.method != KRDA)]
-    theirs = means.index.isin(cells.method[cells.in_paper])
-    ours = means.index.isin(cells.method[~cells.in_paper])
-    return means[theirs], means[ours]
+    others = means.drop([KRDA, *REFERENCES], errors="ignore")
+    theirs = others.index.isin(table.cells.method[table.cells.in_paper])
+    return others[theirs], others[~theirs]
 
 
 def n_best_or_tied(table: Table) -> int:

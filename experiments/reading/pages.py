@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -20,6 +20,9 @@ from experiments.reading.markdown import escape, grid, items, page
 from experiments.store.provenance import kernels_line
 from experiments.store.records import Record
 from experiments.store.text import one_line
+
+if TYPE_CHECKING:
+    from experiments.reading.results import Results
 
 WARNING = (
     "The tasks of a data set share their domains, so they are no independent sample, but every "
@@ -52,23 +55,22 @@ SECONDS = (
 )
 
 
-def comparison_page(
-    tables: Sequence[Table], comparison: pd.DataFrame, tests: pd.DataFrame, pairs: pd.DataFrame
-) -> str:
+def comparison_page(results: Results) -> str:
     """All comparisons as Markdown."""
-    meanings = methods_glossary(comparison.method.unique() if len(comparison) else [])
+    compared = results.comparison.method.unique() if len(results.comparison) else []
+    meanings = methods_glossary(compared)
     parts = [
         "# Comparisons across tasks",
         "Rendered from the records. What these numbers can and cannot show is said in "
         f"[docs/statistics.md](../../docs/statistics.md). {WARNING}",
         items([*READING, *([meanings] if meanings else [])]),
     ]
-    for table in tables:
+    for table in results.tables:
         parts += [f"## {escape(table.title)}", *map(escape, remarks(table))]
-        head, rows = comparison_rows(table, comparison)
+        head, rows = comparison_rows(table, results.comparison)
         if rows:
             parts.append(grid(head, [[escape(row[0]), *row[1:]] for row in rows]))
-            parts.append(items(rank_sentences(table, comparison, tests, pairs)))
+            parts.append(items(rank_sentences(table, results)))
     return page(*parts)
 
 
@@ -94,20 +96,23 @@ def comparison_rows(table: Table, comparison: pd.DataFrame) -> tuple[list[str], 
     kept = len(own) > 0 and own.kept_mean.notna().any()
     rows = []
     for row in own.itertuples():
-        row_kept = [between(row.kept_mean, row.kept_low, row.kept_high)] if kept else []
+        means = [between(row.mean, row.mean_low, row.mean_high)]
+        if kept:
+            means.append(between(row.kept_mean, row.kept_low, row.kept_high))
         ranks = (row.rank_paper, row.rank_all, row.rank_published)
-        tested = not math.isnan(row.p)
+        tests = [MISSING] * 5
+        if not math.isnan(row.p):
+            counts = f"{row.krda_wins:.0f}/{row.ties:.0f}/{row.krda_losses:.0f}"
+            tests = [counts, signed(row.median_difference)]
+            tests += map(_p, (row.p, row.p_holm, row.smallest_p))
         rows.append(
             [
                 method_label(row.method),
-                between(row.mean, row.mean_low, row.mean_high),
-                *row_kept,
+                *means,
                 between(row.iqm, row.iqm_low, row.iqm_high),
                 between(row.krda_minus_iqm, row.krda_minus_low, row.krda_minus_high, sign=True),
                 *(MISSING if math.isnan(rank) else f"{rank:.2f}" for rank in ranks),
-                f"{row.krda_wins:.0f}/{row.ties:.0f}/{row.krda_losses:.0f}" if tested else MISSING,
-                signed(row.median_difference) if tested else MISSING,
-                *(_p(p) if tested else MISSING for p in (row.p, row.p_holm, row.smallest_p)),
+                *tests,
             ]
         )
     head = [
@@ -118,28 +123,25 @@ def comparison_rows(table: Table, comparison: pd.DataFrame) -> tuple[list[str], 
     return head, rows
 
 
-def rank_sentences(
-    table: Table, comparison: pd.DataFrame, tests: pd.DataFrame, pairs: pd.DataFrame
-) -> list[str]:
+def rank_sentences(table: Table, results: Results) -> list[str]:
     """Friedman's and Nemenyi's tests and the correlation of ranks, a sentence or two each."""
     found = []
-    own = comparison[comparison.table == table.name].set_index("method")
-    for test in tests[tests.table == table.name].itertuples():
+    frames = results.comparison, results.tests, results.pairs
+    own, tests, pairs = (frame[frame.table == table.name] for frame in frames)
+    own = own.set_index("method")
+    for test in tests.itertuples():
         family = "the paper's methods" if test.family == "paper" else "all rows"
-        whose = "the paper's printed means" if test.numbers == "published" else "ours"
+        printed = test.numbers == "published"
+        whose = f"the paper's printed means, {family}" if printed else f"ours, {family}"
         if math.isnan(test.p):
-            found.append(f"{whose}, {family}: too few methods or tasks for Friedman's test.")
+            found.append(f"{whose}: too few methods or tasks for Friedman's test.")
             continue
-        mine = pairs[
-            (pairs.table == table.name)
-            & (pairs.numbers == test.numbers)
-            & (pairs.family == test.family)
-        ]
-        column = "rank_published" if test.numbers == "published" else f"rank_{test.family}"
+        mine = pairs[(pairs.numbers == test.numbers) & (pairs.family == test.family)]
+        ranks = own.rank_published if printed else own[f"rank_{test.family}"]
         found.append(
-            f"{whose}, {family}: Friedman χ²({test.n_methods - 1}) = {test.friedman:.1f} over "
+            f"{whose}: Friedman χ²({test.n_methods - 1}) = {test.friedman:.1f} over "
             f"{test.n_tasks} tasks, p = {_p(test.p)}; Nemenyi's critical difference at 0.05: "
-            f"{test.critical_difference:.2f} ranks. {_unlike_krda(mine, own[column], table.labels)}"
+            f"{test.critical_difference:.2f} ranks. {_unlike_krda(mine, ranks, table.labels)}"
         )
     correlation = rank_correlation(own)
     if not math.isnan(correlation):
@@ -186,17 +188,16 @@ def claims_page(found: pd.DataFrame, notes: Iterable[str] = ()) -> str:
     ]
     for claim in claims():
         criterion = f" Taken to hold if: {claim.criterion}" if claim.criterion else ""
+        lines = [
+            f"- {escape(about)}: **{verdict}**. {escape(numbers)}"
+            for about, verdict, numbers in judgements(claim, found)
+        ]
         parts += [
             f"## {claim.id}",
             f"> {escape(claim.quote)}",
             escape(f"{claim.where}.{criterion}"),
+            "\n".join(lines),
         ]
-        parts.append(
-            "\n".join(
-                f"- {escape(about)}: **{verdict}**. {escape(numbers)}"
-                for about, verdict, numbers in judgements(claim, found)
-            )
-        )
     return page(*parts)
 
 
@@ -204,13 +205,11 @@ def claim_rows(found: pd.DataFrame) -> list[list[str]]:
     """One row a claim and data set, below :data:`CLAIMS_HEAD`: verdicts with counts."""
     rows = []
     for (claim, title), own in found.groupby(["claim", "title"], sort=False):
-        short = {
-            row.judged_on: _marked(
-                row, f"{row.verdict}: {row.counts}" if row.counts else row.verdict
-            )
+        said = {
+            row.judged_on: _marked(row, ": ".join(filter(None, (row.verdict, row.counts))))
             for row in own.itertuples()
         }
-        verdicts = [short.get(side, MISSING) for side in ("published", "ours", "all")]
+        verdicts = [said.get(side, MISSING) for side in ("published", "ours", "all")]
         rows.append([claim, title or MISSING, *verdicts])
     return rows
 
@@ -251,18 +250,18 @@ def origins(records: Iterable[Record]) -> pd.DataFrame:
     A cell whose repetitions ran in different places counts in each of them; of libraries only the
     versions are listed.
     """
-    rows = []
-    for number_, record in enumerate(records):
+    rows = set()
+    for cell, record in enumerate(records):
         for where in record.environments:
             place = (
                 f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
                 f"{where['system']} {where['machine']}, Python {where['python']}, "
                 f"{kernels_line(where)}"
             )
-            rows.append(("machine", number_, place))
-            rows.append(("code", number_, _revision(where["git_revision"], where["git_clean"])))
-            rows += [("library", number_, f"{k} {v}") for k, v in where["libraries"].items()]
-    found = pd.DataFrame(rows, columns=["kind", "cell", "text"]).drop_duplicates()
+            code = _revision(where["git_revision"], where["git_clean"])
+            rows |= {("machine", place, cell), ("code", code, cell)}
+            rows |= {("library", f"{k} {v}", cell) for k, v in where["libraries"].items()}
+    found = pd.DataFrame(sorted(rows), columns=["kind", "text", "cell"])
     return found.groupby(["kind", "text"], as_index=False).agg(cells=("cell", "size"))
 
 

@@ -20,12 +20,10 @@ from experiments.analysis import draws
 from experiments.analysis.cells import mean
 from experiments.analysis.intervals import over_tasks
 from experiments.analysis.rounding import MISSING, number
-from experiments.analysis.times import seconds_by_method
 from experiments.catalogue import method_label
-from experiments.cells.plan import load_table
 from experiments.published import METHODS, STAND_INS
 from experiments.reading.draws import survival
-from experiments.reading.glossary import methods_glossary, task_naming
+from experiments.reading.glossary import config, methods_glossary, task_naming
 from experiments.reading.markdown import between, escape, grid
 from experiments.reading.wording import plus_minus
 from experiments.store.frame import to_frame
@@ -55,20 +53,19 @@ def summary(tables: Path) -> str:
     """
     head, columns = ["Mean accuracy, %"], []
     for name, rows in _read(tables).items():
-        plan = load_table(name)
-        kept = [task for task in plan.tasks if task not in plan.aside]
-        fields = {TITLES[name]: list(plan.tasks)}
-        if plan.aside:
-            first, last = (plan.task_label.format(kept[place]) for place in (0, -1))
+        table = config("table", name)
+        kept = [task for task in table["tasks"] if task not in table.get("aside", ())]
+        fields = {TITLES[name]: table["tasks"]}
+        if kept != table["tasks"]:
+            first, last = (table["task_label"].format(kept[place]) for place in (0, -1))
             fields[f"{first} to {last}"] = kept
-        simulated = plan.dataset in STAND_INS
+        simulated = table["dataset"] in STAND_INS
         for title, tasks in fields.items():
             own = [rows[(rows.method == m) & rows.task.isin(tasks)] for m in ROWS]
             head += [f"{title}: ours", "paper, real data (by cell)" if simulated else "paper"]
             columns.append([_ours(cells) for cells in own])
             columns.append([_published(cells, by_cell=simulated) for cells in own])
-    rows_ = zip(map(method_label, ROWS), *columns, strict=True)
-    return grid(head, rows_)
+    return grid(head, zip(map(method_label, ROWS), *columns, strict=True))
 
 
 def _ours(cells: pd.DataFrame) -> str:
@@ -96,17 +93,22 @@ def glossary_paragraph(tables: Path) -> str:
 
 def _read(tables: Path) -> dict[str, pd.DataFrame]:
     """The tables that are there, by the data set's name."""
-    paths = {name: tables / f"{name}.csv" for name in TITLES}
     return {
-        name: pd.read_csv(path, dtype={"task": str, "accuracies": str})
-        for name, path in paths.items()
-        if path.is_file()
+        name: pd.read_csv(tables / f"{name}.csv", dtype={"task": str, "accuracies": str})
+        for name in TITLES
+        if (tables / f"{name}.csv").is_file()
     }
 
 
 def time_table(runs: pd.DataFrame) -> str:
-    """Seconds of each method on each data set as Markdown, a row a method, the longest first."""
-    seconds = seconds_by_method(runs)
+    """Seconds of fits and predictions, each on one core, by data set; the longest method first.
+
+    Over all repetitions that have both times.
+    """
+    runs = runs.assign(seconds=(runs.fit_seconds + runs.predict_seconds).fillna(0.0))
+    seconds = runs.pivot_table("seconds", "method", "dataset", aggfunc="sum").sort_index()
+    order = seconds.sum(axis=1).sort_values(ascending=False, kind="stable")
+    seconds = seconds.loc[order.index]
     seconds["all"] = seconds.sum(axis=1)
     seconds.loc["**all**"] = seconds.sum()
     rows = [
@@ -118,11 +120,6 @@ def time_table(runs: pd.DataFrame) -> str:
 
 def _seconds(value: float) -> str:
     return MISSING if math.isnan(value) else f"{value:.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def with_summary(document: str, text: str) -> str:
-    """Put a text between the marks of a document; ValueError unless each is there once."""
-    return between(document, BEGIN, END, text)
 
 
 def contents(root: Path) -> dict[Path, str]:
@@ -140,7 +137,7 @@ def contents(root: Path) -> dict[Path, str]:
 def main() -> None:
     """Write the sections anew."""
     for path, text in contents(ROOT).items():
-        write_text(path, with_summary(path.read_text(encoding="utf-8"), text))
+        write_text(path, between(path.read_text(encoding="utf-8"), BEGIN, END, text))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from experiments.analysis.claims import claims
 from experiments.analysis.rounding import MISSING, number, signed
 from experiments.analysis.table import Table
 from experiments.published import STAND_INS
-from experiments.published.anomalies import anomalies
+from experiments.published.anomalies import Anomaly, anomalies
 from experiments.reading import pages, wording
 from experiments.reading.figures import Figure, figures_beside, figures_of
 from experiments.reading.headline import headline_of
@@ -95,11 +95,10 @@ def _dataset(table: Table, results: Results, figures: Path) -> dict[str, Any]:
     recorded = bool(table.cells.recorded.any())
     unfinished = table.cells[table.cells.recorded & ~table.cells.complete]
     dataset = table.plan.dataset
-    frames = results.comparison, results.tests, results.pairs
     note = wording.corrected_note(table)
-    shown = figures_of(table)
+    pictures = list(figures_of(table)) if recorded else []
     if dataset in STAND_INS:
-        shown = (each._replace(caption=f"{each.caption} {table.title}.") for each in shown)
+        pictures = [p._replace(caption=f"{p.caption} {table.title}.") for p in pictures]
     return {
         "anchor": table.name,
         "title": table.title,
@@ -129,15 +128,14 @@ def _dataset(table: Table, results: Results, figures: Path) -> dict[str, Any]:
         "remarks": pages.remarks(table),
         "comparison_head": head,
         "comparison_rows": rows,
-        "comparison_tests": pages.rank_sentences(table, *frames) if rows else [],
-        "pictures": _pictures(shown, figures) if recorded else [],
+        "comparison_tests": pages.rank_sentences(table, results) if rows else [],
+        "pictures": _pictures(pictures, figures),
     }
 
 
 def _parameters(plan: TablePlan) -> list[str]:
     """Plain values of the data's config, which is the same in all cells of a table."""
-    first = next(iter(plan.cells.values()))
-    data = first.config.get("dataset", {}).get("data", {})
+    data = next(iter(plan.cells.values())).config["dataset"]["data"]
     return [
         f"{key} {value}"
         for key, value in sorted(data.items())
@@ -147,29 +145,29 @@ def _parameters(plan: TablePlan) -> list[str]:
 
 def _rows(table: Table) -> Iterator[dict[str, Any]]:
     """A method each: label, note, whether it is not in the paper, and its cells."""
+    letters = {odd.id: mark for odd, mark in table.anomalies if mark}
     for method, cells in table.cells.groupby("method", sort=False):
         first = cells.iloc[0]
         outside = table.published and not first.in_paper
-        means = [by.loc[[method]] for by in table.means.values()]
+        means = [mean for by in table.means.values() for mean in by.loc[[method]].itertuples()]
         yield {
             "label": first.label,
             "note": wording.NOT_IN_PAPER if outside else "reference" if first.reference else "",
             "ours": outside,
-            "cells": [_cell(table, cell) for cell in cells.itertuples()]
-            + [_mean(mean) for by in means for mean in by.itertuples()],
+            "cells": [_cell(cell, letters) for cell in cells.itertuples()]
+            + [_mean(mean) for mean in means],
         }
 
 
-def _cell(table: Table, cell: Any) -> dict[str, Any]:
+def _cell(cell: Any, letters: dict[str, str]) -> dict[str, Any]:
     known = not math.isnan(cell.published_mean)
-    ids = {odd.id: mark for odd, mark in table.anomalies if mark}
     return {
         "text": wording.ours_text(cell),
         "value": _sort_value(cell.mean),
         "bold": cell.bold,
         "published": wording.published_text(cell) if known else "",
         "published_bold": cell.published_bold,
-        "marks": [(ids[name], name) for name in cell.anomalies if name in ids],
+        "marks": [(letters[name], name) for name in cell.anomalies if name in letters],
         "difference": "" if math.isnan(cell.difference) else signed(cell.difference),
         "sign": wording.SIGNS.get(cell.verdict, ""),
         "verdict": cell.verdict if known and cell.recorded else "",
@@ -189,21 +187,13 @@ def _title(cell: Any) -> str:
 
 
 def _mean(means: Any) -> dict[str, Any]:
-    def known(what: str) -> str:
-        text = wording.mean_text(means, what)
-        return "" if text == MISSING else text
-
+    text = {what: wording.mean_text(means, what) for what in ("ours", "published", "difference")}
     return {
-        "text": wording.mean_text(means, "ours"),
+        **dict.fromkeys(("bold", "published_bold", "sign", "verdict", "title", "marks"), ""),
+        "text": text["ours"],
         "value": _sort_value(means.ours),
-        "bold": False,
-        "published": known("published"),
-        "published_bold": False,
-        "marks": [],
-        "difference": known("difference"),
-        "sign": "",
-        "verdict": "",
-        "title": "",
+        "published": text["published"].replace(MISSING, ""),
+        "difference": text["difference"].replace(MISSING, ""),
         "state": "missing" if math.isnan(means.ours) else "done",
     }
 
@@ -213,20 +203,17 @@ def _sort_value(value: float) -> str:
     return "" if math.isnan(value) else repr(round(value, 8) + 0.0)
 
 
-def _anomalies(kind: str, results: Results) -> Iterator[tuple[Any, list[str]]]:
+def _anomalies(kind: str, results: Results) -> Iterator[tuple[Anomaly, list[str]]]:
     """Each anomaly with where it is shown: title, its letter there, what it concerns."""
-    for anomaly in anomalies():
-        if anomaly.kind == kind:
-            yield (
-                anomaly,
-                [
-                    f"{table.title}{f', marked {mark}' if mark else ''}: "
-                    f"{wording.concerned(table, anomaly)}"
-                    for table in results.tables
-                    for other, mark in table.anomalies
-                    if other.id == anomaly.id
-                ],
-            )
+    for anomaly in (each for each in anomalies() if each.kind == kind):
+        places = [
+            f"{table.title}{f', marked {mark}' if mark else ''}: "
+            f"{wording.concerned(table, anomaly)}"
+            for table in results.tables
+            for other, mark in table.anomalies
+            if other.id == anomaly.id
+        ]
+        yield anomaly, places
 
 
 def _pictures(figures: Iterable[Figure], directory: Path) -> list[dict[str, Any]]:

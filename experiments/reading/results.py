@@ -4,45 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from experiments.analysis import comparisons
-from experiments.analysis.cells import SHARE, summarise
+from experiments.analysis.cells import summarise
 from experiments.analysis.claims import check_claims
 from experiments.analysis.sides import timed_side
-from experiments.analysis.table import Table, make_table
-from experiments.analysis.times import seconds_of_fits
+from experiments.analysis.table import Table
 from experiments.catalogue import method_label
-from experiments.cells.cell import Cell
-from experiments.cells.curves import CurvePlan, curves_of
-from experiments.cells.plan import TablePlan
 from experiments.published import PARTS, has_published
 from experiments.store.records import Record, RecordError, RecordStore
+
+if TYPE_CHECKING:
+    from experiments.cells.cell import Cell
+    from experiments.cells.curves import CurvePlan
+    from experiments.cells.plan import TablePlan
 
 
 @dataclass(frozen=True)
 class Results:
     """Everything that is read: tables, learning curves, and what is said across them.
 
-    Attributes
-    ----------
-    tables : tuple of Table
-        The wide ones.
-    parts : tuple of Table
-        The paper's two of each, of its methods alone.
-    curves : mapping of CurvePlan to DataFrame
-        Cells, with the numbers of rows as tasks.
-    runs : DataFrame
-        Repetitions of the tables' cells, with the ``table``.
-    comparison, tests, pairs, placebo, claims : DataFrame
-        As in ``results/tables``; the first four with a column ``table``.
+    ``tables`` are the wide ones, ``parts`` the paper's two of each. ``curves`` have numbers of rows
+    as tasks. ``seconds`` are of fits, by method and table. The other frames are as in
+    ``results/tables``.
     """
 
-    tables: tuple[Table, ...]
-    parts: tuple[Table, ...]
+    tables: list[Table]
+    parts: list[Table]
     curves: Mapping[str, tuple[CurvePlan, pd.DataFrame]]
-    runs: pd.DataFrame
+    seconds: pd.DataFrame
     comparison: pd.DataFrame
     tests: pd.DataFrame
     pairs: pd.DataFrame
@@ -53,11 +46,6 @@ class Results:
     def notes(self) -> list[str]:
         """What holds for all of it, such as that it is a trial run."""
         return list(dict.fromkeys(note for table in self.tables for note in table.notes))
-
-    @property
-    def seconds(self) -> pd.DataFrame:
-        """Seconds of fits, methods by their names."""
-        return seconds_of_fits(self.runs).sort_index()
 
 
 def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
@@ -79,27 +67,34 @@ def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
 
 def tables_of(plan: TablePlan, frame: pd.DataFrame) -> list[Table]:
     """The wide table of a plan, and the paper's two if it has them."""
-    protocols = [cell.config["protocol"] for cell in plan.cells.values()]
-    (repetitions,) = {int(protocol["n_repetitions"]) for protocol in protocols}
-    (share,) = {float(protocol.get("source_fraction", SHARE)) for protocol in protocols}
+    cell = next(iter(plan.cells.values()))  # all have one protocol
+    share = float(cell.config["protocol"]["source_fraction"])
     runs = select(plan, frame)
     parts = (None, *PARTS) if has_published(plan.dataset) else (None,)
-    return [make_table(plan, runs, part, repetitions=repetitions, share=share) for part in parts]
+    return [Table(plan, runs, part, cell.n_repetitions, share) for part in parts]
 
 
 def curve_cells(plan: CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
     """Cells of a learning curve, a row for each number of rows and method."""
-    (repetitions,) = {cell.n_repetitions for cell in plan.cells.values()}
+    repetitions = next(iter(plan.cells.values())).n_repetitions
     keys = [(str(value), method) for value in plan.values for method in plan.methods]
     cells = summarise(select(plan, frame), keys, repetitions)
     return cells.assign(label=cells.method.map(method_label))
 
 
-def read_results(plans: Sequence[TablePlan], frame: pd.DataFrame) -> Results:
+def seconds_of_fits(runs: pd.DataFrame) -> pd.DataFrame:
+    """Median and largest seconds of a fit, by method and ``table``."""
+    fits = runs.dropna(subset="fit_seconds").groupby(["method", "table"], sort=False).fit_seconds
+    return fits.agg(["median", "max"]).unstack("table").sort_index()
+
+
+def read_results(
+    plans: Sequence[TablePlan], curves: Sequence[CurvePlan], frame: pd.DataFrame
+) -> Results:
     """Everything that is read of some tables, from the repetitions that are stored."""
     every = [tables_of(plan, frame) for plan in plans]
-    tables = tuple(found[0] for found in every)
-    curves = {plan.name: (plan, curve_cells(plan, frame)) for plan in curves_of(plans)}
+    tables = [found[0] for found in every]
+    drawn = {plan.name: (plan, curve_cells(plan, frame)) for plan in curves}
 
     def joined(make: Callable[[Table], pd.DataFrame]) -> pd.DataFrame:
         frames = [make(table).assign(table=table.name) for table in tables]
@@ -108,18 +103,14 @@ def read_results(plans: Sequence[TablePlan], frame: pd.DataFrame) -> Results:
 
     return Results(
         tables,
-        tuple(table for found in every for table in found[1:]),
-        curves,
-        joined(lambda table: table.runs),
+        [table for found in every for table in found[1:]],
+        drawn,
+        seconds_of_fits(joined(lambda table: table.runs)),
         joined(lambda table: comparisons.compare(table.cells).reset_index(names="method")),
         joined(lambda table: comparisons.omnibus(table.cells)),
         joined(lambda table: comparisons.pairs(table.cells)),
         joined(lambda table: table.placebo),
-        check_claims(
-            {table.plan.dataset: (table.title, table.cells) for table in tables},
-            {name: (p.title, p.dataset, p.task, cells) for name, (p, cells) in curves.items()},
-            timed_side(),
-        ),
+        check_claims(tables, drawn, timed_side()),
     )
 
 

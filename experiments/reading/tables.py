@@ -63,19 +63,15 @@ def plain(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
     return Grid(head, [[Entry(str(text)) for text in row] for row in rows])
 
 
-Lines = dict[tuple[str, str], list[Entry]]
-
-
-def _lines_of_cells(table: Table) -> dict[tuple[str, str], list[Entry]]:
-    """Entries of each (method, column): ours and, if published values are shown, theirs too."""
+def _entries(table: Table) -> dict[tuple[str, str], list[Entry]]:
+    """Entries of each (method, column): ours, the paper's, and the difference."""
     found = {}
     for cell in table.cells.itertuples():
-        entries = [
+        found[cell.method, cell.task_label] = [
             Entry(wording.ours_text(cell), cell.bold),
             Entry(wording.published_text(cell), cell.published_bold, table.marks(cell.anomalies)),
             Entry(wording.difference_text(cell)),
         ]
-        found[cell.method, cell.task_label] = entries
     for label, means in table.means.items():
         for row in means.itertuples():
             kinds = ("ours", "published", "difference")
@@ -85,16 +81,18 @@ def _lines_of_cells(table: Table) -> dict[tuple[str, str], list[Entry]]:
 
 def main_grids(table: Table) -> list[Grid]:
     """The table itself: one grid, or one for each block of tasks that fit beside each other."""
-    tasks, means = list(table.cells.task_label.unique()), list(table.means)
-    entries = _lines_of_cells(table)
-    if table.part:
-        columns = [*tasks, *means]
-        return [_by_task(table, columns, entries)]
-    blocks = _blocks(tasks)
-    return [
-        _by_method(table, [*block, *(means if block is blocks[-1] else [])], entries)
-        for block in blocks
+    tasks, means, entries = table.cells.task_label.unique(), list(table.means), _entries(table)
+    if not table.part:
+        *blocks, last = _blocks(list(tasks))
+        return [_by_method(table, block, entries) for block in (*blocks, last + means)]
+    kinds = ["ours", "paper", "difference"][: 3 if table.published else 1]
+    lines = [
+        [Entry("" if i else column), Entry(kind), *(entries[m, column][i] for m in table.labels)]
+        for column in (*tasks, *means)
+        for i, kind in enumerate(kinds)
     ]
+    rules = frozenset(range(0, len(lines), len(kinds)))
+    return [Grid(["Task", "", *table.labels.values()], lines, 2, rules)]
 
 
 def _blocks(tasks: list[str]) -> list[list[str]]:
@@ -103,34 +101,26 @@ def _blocks(tasks: list[str]) -> list[list[str]]:
     return [tasks[start:end] for start, end in itertools.pairwise(ends)]
 
 
-def _by_method(table: Table, columns: list[str], entries: Lines) -> Grid:
+def _by_method(
+    table: Table, columns: list[str], entries: dict[tuple[str, str], list[Entry]]
+) -> Grid:
     lines: list[list[Entry]] = []
-    rules = set()
-    aside = False
-    in_paper = dict(zip(table.cells.method, table.cells.in_paper, strict=True))
+    rules = {0}
+    in_paper = set(table.cells.method[table.cells.in_paper])
     for method, label in table.labels.items():
-        outside = table.published and not in_paper[method]
-        if (not outside and table.published) or not lines or (outside and not aside):
+        kinds = ["ours", "paper", "difference"] if table.published else ["ours"]
+        if method in in_paper and table.published:
             rules.add(len(lines))
-        if outside and not aside:
-            aside = True
-            lines.append([Entry(wording.NOT_IN_PAPER), *[Entry("")] * (1 + len(columns))])
-        kinds = ["ours", "paper", "difference"][: 3 if table.published and not outside else 1]
-        for number_, kind in enumerate(kinds):
-            own = [entries[method, column][number_] for column in columns]
-            lines.append([Entry("" if number_ else label), Entry(kind), *own])
+        elif table.published:
+            kinds = ["ours"]
+            heading = [Entry(wording.NOT_IN_PAPER), *[Entry("")] * (1 + len(columns))]
+            if heading not in lines:
+                rules.add(len(lines))
+                lines.append(heading)
+        for i, kind in enumerate(kinds):
+            own = [entries[method, column][i] for column in columns]
+            lines.append([Entry("" if i else label), Entry(kind), *own])
     return Grid(["Method", "", *columns], lines, 2, frozenset(rules))
-
-
-def _by_task(table: Table, columns: list[str], entries: Lines) -> Grid:
-    lines: list[list[Entry]] = []
-    kinds = ["ours", "paper", "difference"][: 3 if table.published else 1]
-    for column in columns:
-        for number_, kind in enumerate(kinds):
-            own = [entries[method, column][number_] for method in table.labels]
-            lines.append([Entry("" if number_ else column), Entry(kind), *own])
-    rules = frozenset(range(0, len(lines), len(kinds)))
-    return Grid(["Task", "", *table.labels.values()], lines, 2, rules)
 
 
 def sections(table: Table) -> Iterator[Section]:
@@ -139,19 +129,16 @@ def sections(table: Table) -> Iterator[Section]:
     yield Section("", items=wording.reading(table))
     yield Section("Repetitions that are not done", items=list(wording.failures(table)))
     yield Section("Missing cells", items=list(wording.missing(table)))
-    complete = cells[cells.complete]
-    if len(complete):
+    methods = cells.method[cells.complete].unique()
+    if len(methods):
         texts = {(c.method, c.task_label): wording.corrected_text(c) for c in cells.itertuples()}
-        methods = complete.method.unique()
-        blocks = _blocks(list(cells.task_label.unique()))
-        for block in blocks:
+        *blocks, last = _blocks(list(cells.task_label.unique()))
+        title = wording.CORRECTED_TITLE
+        for block in (*blocks, last):
             rows = [[labels[m], *(texts[m, task] for task in block)] for m in methods]
-            last = block is blocks[-1]
-            yield Section(
-                wording.CORRECTED_TITLE if block is blocks[0] else "",
-                plain(["Method", *block], rows),
-                [wording.corrected_note(table)] if last else [],
-            )
+            notes = [wording.corrected_note(table)] if block is last else []
+            yield Section(title, plain(["Method", *block], rows), notes)
+            title = ""
     if table.published:
         yield Section("Distance from the published values, suspect ones included", distances(table))
         yield Section("Verdicts", _verdicts(cells[cells.in_paper]))
@@ -181,10 +168,7 @@ def _verdicts(cells: pd.DataFrame) -> Grid:
     counts = pd.crosstab(cells.label, cells.verdict).loc[cells.label.unique()]
     counts.loc["all"] = counts.sum()
     shown = [str(verdict) for verdict in Verdict if verdict in counts]
-    rows = [
-        [label, *row] for label, row in zip(counts.index, counts[shown].to_numpy(), strict=True)
-    ]
-    return plain(["Method", *shown], rows)
+    return plain(["Method", *shown], counts[shown].itertuples(name=None))
 
 
 def placebo_rows(table: Table) -> list[list[str]]:

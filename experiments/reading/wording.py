@@ -154,7 +154,7 @@ def _rule(table: Table) -> str:
 
 def corrected_note(table: Table) -> str:
     """What the corrected half-widths are."""
-    share, n = table.cells.share.iloc[0], table.repetitions
+    share, n = table.share, table.repetitions
     first, second = (
         math.sqrt(1 + n * correction(share))
         for correction in (correction_of_splits, correction_of_shared_rows)

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import OURS, plan_of, random_values, runs_of
+from made_up import OURS, plan_of, runs_of
 
-from experiments.analysis.cells import summarise, table_cells
+from experiments.analysis.cells import summarise
 from experiments.analysis.claims import JUDGES, check_claims, claims
 from experiments.analysis.sides import COMPETITORS, published_side, side_of, timed_side
+from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
-from experiments.published import DATASETS, METHODS, published
+from experiments.published import DATASETS, published
 
 CURVE = load_curve("moons_rows")
 
 
 def judged(values, dataset="moons", ours=OURS, curve=None):
     """Verdicts by claim and side of one table, and of a learning curve."""
-    plan = plan_of(dataset, ours)
-    cells = table_cells(plan, runs_of(values, dataset))
+    table = Table(plan_of(dataset, ours), runs_of(values, dataset))
     curves = {}
     if curve is not None:
         keys = [(str(rows), method) for rows in CURVE.values for method in CURVE.methods]
         own = summarise(runs_of(curve), keys, 5)
-        own["label"] = own.method.map(method_label)
-        curves = {"moons_rows": (CURVE.title, "moons", "40", own)}
-    found = check_claims({dataset: (plan.title, cells)}, curves, timed_side())
-    return found[found.title.isin(["", plan.title, CURVE.title])].set_index(["claim", "judged_on"])
+        curves = {"moons_rows": (CURVE, own.assign(label=own.method.map(method_label)))}
+    found = check_claims([table], curves, timed_side())
+    return found[found.title.isin(["", table.title, CURVE.title])].set_index(["claim", "judged_on"])
 
 
 def constant(plan, by_method, default=0.5):
@@ -45,10 +43,6 @@ def test_every_claim_has_words_a_place_and_a_judge_with_a_criterion_or_a_reason(
         assert claim.where
         assert (claim.judge in JUDGES and claim.criterion) or (not claim.judge and claim.why_not)
         assert "{" not in claim.criterion
-
-
-def test_on_the_papers_moons_krda_is_best_or_tied_everywhere() -> None:
-    assert published_side("moons").best_or_tied()["krda"] == 9
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -104,32 +98,17 @@ def test_a_better_row_that_the_paper_lacks_counts_in_the_second_judgement_alone(
     assert "all" not in once.index.get_level_values("judged_on")
 
 
-def test_rows_that_are_not_complete_are_named_and_do_not_count() -> None:
+def test_an_unfinished_cell_does_not_count_and_if_it_is_needed_decides_nothing() -> None:
     values = constant(plan_of(ours=OURS), {"quantiles": 1.0, "target_only": 1.0, "krda": 0.9})
     values["40", "quantiles"] = [1.0] * 4 + ["failed: made up"]
     found = judged(values)
     assert found.verdict["state-of-the-art", "all"] == "holds"
     assert "Column quantiles" in found.numbers["state-of-the-art", "all"]
-
-
-@pytest.mark.parametrize(
-    "claim", ["state-of-the-art", "others-underperform", "optimistic-baseline"]
-)
-def test_an_unfinished_cell_that_is_needed_decides_nothing(claim: str) -> None:
-    values = random_values(plan_of(ours=OURS), 2)
     values["40", "jan"][0] = "diverged: NaN"
     found = judged(values)
-    assert found.verdict[claim, "ours"] == "cannot be checked"
-    assert "JAN" in found.numbers[claim, "ours"]
-
-
-def order(difference, wide=0.0):
-    spread = np.array([-1, -0.5, 0, 0.5, 1]) * wide
-    values = constant(plan_of(ours=OURS), {})
-    for task in plan_of().tasks:
-        values[task, "krda"] = (0.5 + spread).tolist()
-        values[task, "krda_reversed"] = (0.5 + difference + spread).tolist()
-    return judged(values).verdict["column-order", "ours"]
+    for claim in ("state-of-the-art", "others-underperform", "optimistic-baseline"):
+        assert found.verdict[claim, "ours"] == "cannot be checked"
+        assert "JAN" in found.numbers[claim, "ours"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +123,12 @@ def order(difference, wide=0.0):
 def test_the_order_of_columns_is_judged_by_the_size_of_the_difference(
     difference: float, wide: float, verdict: str
 ) -> None:
-    assert order(difference, wide) == verdict
+    spread = 0.5 + np.array([-1, -0.5, 0, 0.5, 1]) * wide
+    values = constant(plan_of(ours=OURS), {})
+    for task in plan_of().tasks:
+        values[task, "krda"] = spread.tolist()
+        values[task, "krda_reversed"] = (spread + difference).tolist()
+    assert judged(values).verdict["column-order", "ours"] == verdict
 
 
 def test_difficulty_names_where_source_only_rises() -> None:
@@ -172,10 +156,6 @@ def curve(by_method=None, by_rows=None):
     }
 
 
-def test_the_curve_has_every_method_that_the_claims_need() -> None:
-    assert {*COMPETITORS, "krda"} <= set(CURVE.methods)
-
-
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
@@ -193,7 +173,10 @@ def test_low_data_asks_for_the_best_and_the_narrowest_at_few_rows(values, verdic
 def test_stability_compares_highest_and_lowest_mean() -> None:
     moving = judged({}, curve=curve(by_rows={(200, "krda"): 0.4}))
     assert moving.verdict["stable-over-sizes", "ours"] == "does not hold"
-    assert judged({}, curve=curve()).verdict["stable-over-sizes", "ours"] == "holds"
+    still = judged({}, curve=curve())
+    assert still.verdict["stable-over-sizes", "ours"] == "holds"
+    # The paper prints no numbers of it.
+    assert still.verdict["stable-over-sizes", "published"] == "cannot be checked"
 
 
 def test_few_samples_needs_a_clear_difference_between_the_halves() -> None:
@@ -203,12 +186,6 @@ def test_few_samples_needs_a_clear_difference_between_the_halves() -> None:
     late = {(rows, "krda"): 0.9 for rows in (800, 1000)}
     assert judged({}, curve=curve(by_rows=late)).verdict["few-samples", "ours"] == "does not hold"
     assert judged({}, curve=curve({"krda": 0.9})).verdict["few-samples", "ours"] == "undecided"
-
-
-def test_what_the_paper_prints_no_numbers_of_is_not_judged_on_its_side() -> None:
-    found = judged({}, curve=curve())
-    assert found.verdict["stable-over-sizes", "published"] == "cannot be checked"
-    assert found.verdict["low-data", "published"] == "does not hold"
 
 
 def test_without_a_curve_or_with_an_unfinished_one_nothing_is_said() -> None:
@@ -233,12 +210,10 @@ def test_cost_is_linear_by_the_slopes_of_the_benchmarks_file(tmp_path, fit, tran
     ]
     columns = ["case", "d", "n", "threads", "status", "seconds", "repetitions"]
     pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "scale.csv", index=False)
-    found = check_claims({}, {}, timed_side(tmp_path / "scale.csv")).set_index(
-        ["claim", "judged_on"]
-    )
+    found = check_claims([], {}, timed_side(tmp_path / "scale.csv"))
+    found = found.set_index(["claim", "judged_on"])
     assert found.verdict["linear-cost", "ours"] == (verdict or "cannot be checked")
-    nothing = timed_side(tmp_path / "none.csv")
-    assert nothing.missing(["KRDA.fit"]) == ["fit"]
+    assert timed_side(tmp_path / "none.csv").missing(["KRDA.fit"]) == ["fit"]
 
 
 def test_touching_intervals_overlap_in_spite_of_rounding() -> None:
@@ -246,14 +221,10 @@ def test_touching_intervals_overlap_in_spite_of_rounding() -> None:
     cells = pd.DataFrame(rows, columns=["task", "method", "mean", "ci95"])
     side = side_of(cells.assign(complete=True, label=cells.method))
     assert not side.above("krda", "ot").any()
-    assert math.isclose(side.over_tasks()["krda"], 0.3)
 
 
 def test_a_data_set_without_a_table_is_judged_on_the_papers_numbers_alone() -> None:
-    found = check_claims({}, {}, timed_side())
-    assert {"moons", "amazon", "hepmass"} == {
-        title.partition(",")[0] for title in found.title[found.claim == "state-of-the-art"]
-    }
-    assert set(METHODS) >= {"KRDA"}
-    ours = found[(found.claim == "state-of-the-art") & (found.judged_on == "ours")]
-    assert (ours.verdict == "cannot be checked").all()
+    found = check_claims([], {}, timed_side())
+    found = found[found.claim == "state-of-the-art"]
+    assert set(found.title.str.partition(",")[0]) == set(DATASETS)
+    assert (found.verdict[found.judged_on == "ours"] == "cannot be checked").all()

@@ -76,10 +76,6 @@ class TestRanks:
         assert nemenyi(frame(means)).empty
         assert len(average_ranks(frame(means))) == means.shape[1]
 
-    def test_values_that_are_not_finite_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="finite"):
-            rank_tests(frame([[1.0, np.nan]]))
-
 
 def signed_rank_p(difference: np.ndarray) -> float:
     """Two-sided p by going through all signs; zeros keep their ranks and take no side."""
@@ -120,9 +116,6 @@ class TestPairedTests:
         adjusted = np.maximum.accumulate([3 * p[0], 2 * p[1], p[2]]).clip(max=1)
         assert sorted(tests.p_holm) == pytest.approx(adjusted)
 
-    def test_without_krda_there_are_none(self) -> None:
-        assert paired_tests(frame(np.zeros((4, 2)), ["ot", "sa"])).empty
-
 
 class TestAggregates:
     def test_interquartile_mean_by_hand(self) -> None:
@@ -146,11 +139,6 @@ class TestAggregates:
         found = aggregate(np.stack([own, own - 3]), ["krda", "ot"], 300).loc["ot"]
         minus = found[["krda_minus_iqm", "krda_minus_low", "krda_minus_high"]]
         assert minus.tolist() == pytest.approx([3, 3, 3])
-
-    def test_same_scores_give_the_same_numbers(self) -> None:
-        values = np.random.default_rng(2).normal(70, 5, (3, 9, 5))
-        first, second = (aggregate(values, ["krda", "ot", "sa"], 100) for _ in range(2))
-        pd.testing.assert_frame_equal(first, second)
 
     def test_one_repetition_has_no_interval(self) -> None:
         found = aggregate(np.array([[[1.0], [3.0]]]), ["krda"], 10).loc["krda"]

@@ -10,7 +10,7 @@ from made_up import one_decimal
 from scipy import stats
 
 from experiments.analysis import draws
-from experiments.analysis.draws import accuracies, read_results, spread, summary, table_of
+from experiments.analysis.draws import accuracies, read_results, spread, summary
 from experiments.cells.plan import load_table
 from experiments.reading.draws import draws_page, survival
 from experiments.reading.results import stored
@@ -23,30 +23,20 @@ COMMITTED = accuracies(RAW)
 
 def made(values, positions="lattice", tasks=("10", "20")):
     """Draws of a dict from method to rows of accuracies, one row a draw."""
-    results = {
-        (positions, draw, method, task): str(result)
-        for method, rows in values.items()
-        for draw, row in enumerate(rows)
-        for task, result in zip(tasks, row, strict=True)
-    }
-    return accuracies(table_of(results).set_index(draws.KEYS))
-
-
-def test_the_committed_draws_are_complete():
-    plan = load_table("moons")
-    methods = COMMITTED.index.unique("method")
-    assert list(COMMITTED.index.unique("positions")) == ["lattice", "random"]
-    # Rows that were added later may be missing, the paper's may not.
-    assert list(methods) == [m for m in plan.methods if m in methods]
-    assert set(plan.paper) <= set(methods)
-    assert tuple(RAW.columns) == plan.tasks
-    assert not COMMITTED.index.has_duplicates
+    rows = [
+        (positions, draw, method, *map(str, row))
+        for method, own in values.items()
+        for draw, row in enumerate(own)
+    ]
+    return accuracies(pd.DataFrame(rows, columns=[*draws.KEYS, *tasks]).set_index(draws.KEYS))
 
 
 def test_draw_0_on_the_lattice_is_repetition_0_of_the_committed_records():
-    store = RecordStore(RESULTS / "records")
+    store, methods = RecordStore(RESULTS / "records"), set(COMMITTED.index.unique("method"))
+    # Rows that were added later may be missing, the paper's may not.
+    assert set(load_table("moons").paper) <= methods
     for (task, method), cell in load_table("moons").cells.items():
-        if method not in COMMITTED.index.unique("method"):
+        if method not in methods:
             continue
         outcome = stored(cell, store).outcomes[0]
         result = RAW.loc[("lattice", 0, method), task]
@@ -96,18 +86,16 @@ def test_the_interval_is_students_over_draws_and_differences_are_within_draws():
 
 
 def test_a_lost_fit_shows_wherever_it_is_missing():
-    found = made({"krda": [[90, 80], [92, 82]], "dan": [["diverged", 70], [81, 71]]})
-    cells = [
-        line.split(" | ") for line in draws_page(found).splitlines() if line.startswith("| DAN ")
-    ]
-    assert cells[0][1:] == ["81.0 (1/2)", "70.5 ± 6.4 (0.7)", "76.0 (1/2) |"]
-    assert cells[1][1:4] == ["+11.0 (1/2)", "+10.5 ± 6.4", "+11.0 (1/2)"]
-
-
-def test_a_method_without_any_fit_is_named_as_failed():
-    found = made({"krda": [[90, 80], [92, 82]], "dan": [["failed", "failed"]] * 2})
-    assert "| DAN | failed (0/2) | failed (0/2) | failed (0/2) |" in draws_page(found)
-    assert "| DAN | – | – | – | 0/0/0 |" in draws_page(found)
+    values = {"krda": [[90, 80], [92, 82]], "dan": [["diverged", 70], [81, 71]]}
+    found = made(values | {"jan": [["failed", "failed"]] * 2})
+    lines = [line.split(" | ") for line in draws_page(found).splitlines()]
+    (accuracies_, minus), (lost, nothing) = (
+        [line[1:] for line in lines if line[0] == f"| {name}"] for name in ("DAN", "JAN")
+    )
+    assert accuracies_ == ["81.0 (1/2)", "70.5 ± 6.4 (0.7)", "76.0 (1/2) |"]
+    assert minus[:3] == ["+11.0 (1/2)", "+10.5 ± 6.4", "+11.0 (1/2)"]
+    assert lost[:2] == ["failed (0/2)"] * 2
+    assert nothing == ["–", "–", "–", "0/0/0 |"]
 
 
 def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_difference():

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 from made_up import write_records
 
+from experiments.cells.curves import curves_of
 from experiments.cells.plan import TablePlan, load_table
 from experiments.reading.render import render
 from experiments.reading.results import Results, read_results
@@ -40,5 +41,6 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     store = RecordStore(directory / "records")
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     lines: list[str] = []
-    assert render(plans, directory, compute=False, say=lines.append)
-    return Rendered(directory, plans, read_results(plans, to_frame(store.root.parent)), lines)
+    curves = curves_of(plans)
+    assert render(plans, curves, directory, say=lines.append)
+    return Rendered(directory, plans, read_results(plans, curves, to_frame(directory)), lines)

@@ -12,11 +12,11 @@ from made_up import one_decimal
 from scipy import stats
 
 from experiments.analysis.cells import cells_csv
-from experiments.analysis.intervals import mean_and_interval
 from experiments.catalogue import config_names
-from experiments.cells.curves import load_curve
+from experiments.cells.curves import curves_of, load_curve
 from experiments.cells.plan import load_table
 from experiments.reading import readme
+from experiments.reading.markdown import between
 from experiments.reading.results import read_results, stored
 from experiments.reading.tables import public
 from experiments.store.frame import to_frame
@@ -35,7 +35,7 @@ def read(text):
 
 def test_committed_numbers_are_those_of_the_committed_records():
     plans = [load_table(name) for name in TABLES]
-    results = read_results(plans, to_frame(RESULTS))
+    results = read_results(plans, curves_of(plans), to_frame(RESULTS))
     frames = {table.name: (cells_csv(table.cells), None) for table in results.tables}
     frames |= {table.name: (cells_csv(table.cells), None) for table in results.parts}
     frames |= {
@@ -83,7 +83,7 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
 def test_documents_say_what_the_committed_tables_and_records_say():
     for path, own in readme.contents(RESULTS.parent).items():
         text = path.read_text(encoding="utf-8")
-        assert text == readme.with_summary(text, own)
+        assert text == between(text, readme.BEGIN, readme.END, own)
 
 
 def test_every_committed_record_is_valid_and_wanted_by_a_table_or_a_curve():
@@ -110,23 +110,3 @@ def test_committed_records_were_made_by_the_config_they_hold(name):
         assert len(record.outcomes) == 5
         assert record.environment["threads"] == 1
         assert record.environment["git_revision"]
-
-
-def test_means_in_the_readme_trace_back_to_accuracies():
-    text = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
-    row = next(line for line in text.splitlines() if line.startswith("| KRDA |"))
-    shown = [cell.strip() for cell in row.strip("|").split("|")][1:]
-    # Ours in every other column; a table with tasks aside has a mean without them, too.
-    means = []
-    for name in (name for name in readme.TITLES if name in TABLES):
-        plan = load_table(name)
-        found = {
-            task: mean_and_interval(stored(cell, STORE).accuracies).mean
-            for (task, method), cell in plan.cells.items()
-            if method == "krda"
-        }
-        means.append(100 * sum(found.values()) / len(found))
-        if plan.aside:
-            kept = [mean for task, mean in found.items() if task not in plan.aside]
-            means.append(100 * sum(kept) / len(kept))
-    assert [cell.partition(" ")[0] for cell in shown[::2]] == list(map(one_decimal, means))

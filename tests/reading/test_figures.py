@@ -11,10 +11,10 @@ import pytest
 from made_up import plan_of, random_values, runs_of
 
 from experiments.analysis.cells import summarise
-from experiments.analysis.table import Table, make_table
+from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.cells.curves import load_curve
-from experiments.reading.figures import Figure, fits, render_figures
+from experiments.reading.figures import Figure, render_figures
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
 from experiments.reading.figures.comparisons import (
     costs,
@@ -22,10 +22,15 @@ from experiments.reading.figures.comparisons import (
     draw_ranks,
     draw_runtime,
 )
-from experiments.reading.figures.densities import draw_marginals, draw_quantiles, draw_training
-from experiments.reading.figures.fits import MARGINALS, QUANTILES, Numbers, load, save
+from experiments.reading.figures.densities import draw_marginals, draw_quantiles
+from experiments.reading.figures.numbers import MARGINALS, ROWS, load, save
 from experiments.reading.figures.style import METHOD_STYLES, footnote, new_figure, save_figure
-from experiments.reading.figures.transport import draw_moons, draw_panels, spread
+from experiments.reading.figures.transport import (
+    draw_components,
+    draw_gaussians,
+    draw_moons,
+    spread,
+)
 
 PLAN = replace(
     plan_of(ours=("standardize",)), tasks=("10", "40", "90"), aside=(),
@@ -37,7 +42,7 @@ def table_of(**changes) -> Table:
     values = random_values(PLAN, 1) | changes.pop("values", {})
     for key in changes.pop("without", ()):
         del values[key]
-    return make_table(PLAN, runs_of(values))
+    return Table(PLAN, runs_of(values))
 
 
 def texts(figure) -> str:
@@ -86,7 +91,7 @@ def test_costs_are_medians_of_seconds_and_means_over_the_tasks() -> None:
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    empty = make_table(PLAN, runs_of({}))
+    empty = Table(PLAN, runs_of({}))
     for draw in (draw_accuracy, draw_differences, draw_runtime, draw_ranks):
         assert draw(empty) is None
     assert draw_ranks(table_of()) is not None
@@ -126,13 +131,14 @@ def rows() -> pd.DataFrame:
     return found.assign(label=found.index % 2)[["kind", "label", "x", "y"]]
 
 
-def test_panels_of_rows_show_mappings_and_say_what_is_missing() -> None:
-    figure = draw_moons(rows(), "title", n_mappings=5)
-    assert len(figure.axes[1].texts) == 5
-    sizes = {"source": 5, "target": 9, "transported": 4}
-    panels = draw_panels({"a": rows(), "b": None}, 2.0, "t", sizes, lambda axis, found: None)
-    assert "missing" in texts(panels)
-    assert draw_panels({"a": None}, 2.0, "t", sizes, lambda axis, found: None) is None
+def test_panels_of_rows_show_mappings_and_say_what_is_missing(tmp_path: Path) -> None:
+    assert draw_moons(tmp_path) is None
+    assert draw_gaussians(tmp_path) is None
+    for name in ("moons_40", "moons_components_2", "gaussians_3-2"):
+        save(rows(), tmp_path / f"{name}.csv")
+    assert len(draw_moons(tmp_path).axes[1].texts) == 12
+    assert [len(axis.texts) for axis in draw_gaussians(tmp_path).axes] == [1, 12, 1]
+    assert "missing" in texts(draw_components(tmp_path))
 
 
 def test_spread_points_are_far_apart() -> None:
@@ -150,78 +156,37 @@ def marginals_of(tasks, n_columns=2) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=list(MARGINALS))
 
 
-def test_marginals_are_panels_or_heat_maps_with_missing_tasks_marked() -> None:
-    narrow = draw_marginals(PLAN, marginals_of(["10", "40"]))
-    assert "missing" in texts(narrow)
-    assert draw_quantiles(PLAN, marginals_of(["10"])) is None
-    wide = marginals_of(["10", "40"], 9)
-    grid = np.asarray(draw_marginals(PLAN, wide).axes[0].images[0].get_array())
+def test_marginals_are_panels_or_heat_maps_with_missing_tasks_marked(tmp_path: Path) -> None:
+    assert draw_marginals(PLAN, tmp_path) is None
+    save(marginals_of(["10", "40"]), tmp_path / "marginals_moons.csv")
+    assert "missing" in texts(draw_marginals(PLAN, tmp_path))
+    assert draw_quantiles(PLAN, tmp_path) is None
+    save(marginals_of(["10", "40"], 9), tmp_path / "marginals_moons.csv")
+    grid = np.asarray(draw_marginals(PLAN, tmp_path).axes[0].images[0].get_array())
     assert np.allclose(grid[:2], 0.1)
-    assert "missing" in texts(draw_quantiles(PLAN, wide))
+    assert "missing" in texts(draw_quantiles(PLAN, tmp_path))
 
 
 def test_stored_numbers_come_back_and_damaged_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     save(rows(), path, "abc", 7)
-    found, identity = load(path, fits.ROWS)
+    found, identity = load(path, ROWS)
     assert identity == "abc"
     assert np.allclose(found.x, rows().x, rtol=1e-6)
-    save(marginals_of(["10"]), path)
-    assert np.allclose(load(path, MARGINALS)[0][QUANTILES], marginals_of(["10"])[QUANTILES], 1e-4)
     for damage in ("", "# abc\n", "kind,label\n1,2\n", "# x\nkind,label,x,y\nsource,0,1\n"):
         path.write_text(damage)
         with pytest.raises(ValueError, match="delete it"):
-            load(path, fits.ROWS)
-
-
-def test_numbers_are_computed_once_and_again_for_other_code(tmp_path: Path, monkeypatch) -> None:
-    made, identity = [], ["one"]
-    monkeypatch.setattr(fits, "stored_identity", lambda cell: identity[0])
-    monkeypatch.setattr(fits, "transport_rows", lambda cell: made.append(cell.label) or rows())
-    numbers = Numbers(tmp_path, compute=True)
-    assert Numbers(tmp_path, compute=False).rows("a", "dataset=moons") is None
-    for expected in (1, 1):
-        numbers.rows("a", "dataset=moons", "method=krda")
-        assert len(made) == expected
-    identity[0] = "two"
-    numbers.rows("a", "dataset=moons", "method=krda")
-    assert len(made) == 2
-
-
-def test_a_task_that_fails_costs_no_other_ones_marginals(tmp_path: Path, monkeypatch) -> None:
-    said: list[str] = []
-
-    def made(cell):
-        if cell.task == "40":
-            raise FloatingPointError("made up")
-        return marginals_of([cell.task])
-
-    monkeypatch.setattr(fits, "stored_identity", lambda cell: "abc")
-    monkeypatch.setattr(fits, "marginals", made)
-    found = Numbers(tmp_path, compute=True, say=said.append).marginals(PLAN)
-    assert list(found.task.unique()) == ["10", "90"]
-    assert "made up" in said[0]
-
-
-def test_what_is_stored_of_krda_is_that_of_repetition_0(tmp_path: Path) -> None:
-    numbers = Numbers(tmp_path, True, ("protocol=smoke",))
-    curves = numbers.curves("training_moons", "dataset=moons", "dataset.task=40", "method=krda")
-    best = curves[["source_held_out", "target_held_out"]].sum(axis=1).idxmin()
-    assert curves.kept[best] == 1
-    assert draw_training(PLAN, Numbers(tmp_path, False)) is not None
-    cell = numbers.cell("dataset=moons", "method=ot")
-    with pytest.raises(ValueError, match="not KRDA"):
-        fits.training_curves(cell)
+            load(path, ROWS)
 
 
 def test_a_figure_that_fails_costs_no_other_one(rendered, tmp_path: Path, monkeypatch) -> None:
     def broken(table):
-        yield Figure("broken", "", "", lambda numbers: 1 / 0)
-        yield Figure(f"accuracy_{table.name}", "", "", lambda numbers: draw_accuracy(table))
+        yield Figure("broken", "", "", lambda _: 1 / 0)
+        yield Figure(f"accuracy_{table.name}", "", "", lambda _: draw_accuracy(table))
 
     monkeypatch.setattr("experiments.reading.figures.figures_of", broken)
-    made = render_figures(rendered.results, tmp_path, compute=False, say=lambda line: None)
-    assert made.failures == ["broken: ZeroDivisionError: division by zero"] * 2
+    _, failures = render_figures(rendered.results, tmp_path, lambda line: None)
+    assert failures == ["broken: ZeroDivisionError: division by zero"] * 2
     assert (tmp_path / "accuracy_moons.png").is_file()
 
 

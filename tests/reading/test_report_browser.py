@@ -73,14 +73,11 @@ def test_columns_sort_by_keyboard_and_go_back_to_the_tables_order(browser: Any) 
     press(browser, 0)
     assert column(browser, 0) == methods
     assert set(states(browser)) == {"none"}
-
-
-def test_the_console_is_silent(browser: Any) -> None:
-    assert browser.get_log("browser") == []
+    assert browser.get_log("browser") == [], "the console is silent"
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_the_page_never_scrolls_sideways(browser: Any, width: int) -> None:
+def test_the_page_fits_the_screen_and_can_be_read(browser: Any, width: int) -> None:
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     inner, content = browser.execute_script(
@@ -88,11 +85,6 @@ def test_the_page_never_scrolls_sideways(browser: Any, width: int) -> None:
     )
     assert inner == width
     assert content <= width
-
-
-def test_letters_are_large_enough_on_a_small_screen(browser: Any) -> None:
-    metrics = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     sizes = browser.execute_script(
         "return Array.from(document.querySelectorAll('p, li, dd, td, th, .paper'))"
         ".map(e => parseFloat(getComputedStyle(e).fontSize))"
@@ -105,4 +97,4 @@ def test_letters_are_large_enough_on_a_small_screen(browser: Any) -> None:
         "const cell = frame.querySelector('tbody th').getBoundingClientRect();"
         "return [frame.scrollLeft, cell.left - frame.getBoundingClientRect().left]"
     )
-    assert left == [100, 0]
+    assert width > 600 or left == [100, 0]

@@ -1,13 +1,12 @@
 """The figures: functions of the results' frames and of stored numbers, drawn as PNG and PDF.
 
 :func:`figures_of` lists them, with what they show. What a figure shows beyond the records, such as
-transported rows, is computed once and stored as CSV beside it (:mod:`.fits`).
+transported rows, is stored as CSV beside it (:mod:`experiments.fits`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,13 +15,8 @@ import pandas as pd
 from experiments.analysis.table import Table
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
 from experiments.reading.figures.comparisons import draw_differences, draw_ranks, draw_runtime
-from experiments.reading.figures.densities import (
-    TASKS,
-    draw_marginals,
-    draw_quantiles,
-    draw_training,
-)
-from experiments.reading.figures.fits import Numbers
+from experiments.reading.figures.densities import draw_marginals, draw_quantiles, draw_training
+from experiments.reading.figures.numbers import TRAINED
 from experiments.reading.figures.style import save_figure
 from experiments.reading.figures.transport import draw_components, draw_gaussians, draw_moons
 
@@ -34,25 +28,15 @@ if TYPE_CHECKING:
 class Figure(NamedTuple):
     """A figure: name of its files, caption, text for who cannot see it, and how it is drawn.
 
-    ``draw`` returns None if there is nothing to draw. An ``optional`` figure is not missed.
+    ``draw`` takes the directory of stored numbers and returns None if there is nothing to draw. An
+    ``optional`` figure is not missed.
     """
 
     name: str
     caption: str
     alt: str
-    draw: Callable[[Numbers], Any]
+    draw: Callable[[Path], Any]
     optional: bool = False
-
-
-def _draw_curve(plan: CurvePlan, cells: pd.DataFrame, _: Numbers) -> Any:
-    return draw_learning_curve(plan, cells)
-
-
-class Figures(NamedTuple):
-    """The files written, and a line for each figure that could not be made."""
-
-    paths: list[Path]
-    failures: list[str]
 
 
 def figures_of(table: Table) -> Iterator[Figure]:
@@ -92,23 +76,23 @@ def figures_of(table: Table) -> Iterator[Figure]:
             "Single columns before and after KRDA's transport, beside the target's.",
             "Distributions of the columns of each task; after the transport they are those of the "
             "target if the densities fit.",
-            lambda numbers: draw_marginals(plan, numbers.marginals(plan)),
+            lambda directory: draw_marginals(plan, directory),
         )
         yield Figure(
             f"marginals_{name}_quantiles",
             "Quantiles of all columns before and after KRDA's transport, against the target's.",
             "A line for each column; after the transport they are on the diagonal if the densities "
             "fit.",
-            lambda numbers: draw_quantiles(plan, numbers.marginals(plan)),
+            lambda directory: draw_quantiles(plan, directory),
             optional=True,
         )
-    if plan.dataset in TASKS:
+    if plan.dataset in TRAINED:
         yield Figure(
             f"training_{name}",
             "Training of KRDA's density: held-out and training negative log-likelihood of both "
             "domains, step by step.",
             "Falling curves of the negative log-likelihood against the training step.",
-            lambda numbers: draw_training(plan, numbers),
+            lambda directory: draw_training(plan, directory),
         )
     yield Figure(
         f"{name}_fidelity",
@@ -122,13 +106,11 @@ def figures_of(table: Table) -> Iterator[Figure]:
 def figures_beside(results: Results) -> Iterator[Figure]:
     """Figures that belong to no table: transports, which come with the moons, and curves."""
     if any(table.plan.dataset == "moons" for table in results.tables):
-        title = "KRDA on moons, target rotated by 40° (circles and triangles: the classes)"
-        cell = "dataset=moons", "dataset.angle=40", "method=krda"
         yield Figure(
             "moons_40",
             "KRDA on the moons: source, target, and the source transported to the target.",
             "Three panels of points; in the last the transported source is on the target.",
-            lambda numbers: draw_moons(numbers.rows("moons_40", *cell), title),
+            draw_moons,
         )
         yield Figure(
             "moons_components",
@@ -143,40 +125,37 @@ def figures_beside(results: Results) -> Iterator[Figure]:
             draw_gaussians,
         )
     for plan, cells in results.curves.values():
-        yield Figure(
-            f"learning_curve_{plan.name}",
-            f"{plan.title}: mean accuracy with its 95 % band.",
-            "Lines of accuracy against the number of training rows, one a method.",
-            partial(_draw_curve, plan, cells),
-        )
+        yield _figure_of_curve(plan, cells)
+
+
+def _figure_of_curve(plan: CurvePlan, cells: pd.DataFrame) -> Figure:
+    return Figure(
+        f"learning_curve_{plan.name}",
+        f"{plan.title}: mean accuracy with its 95 % band.",
+        "Lines of accuracy against the number of training rows, one a method.",
+        lambda _: draw_learning_curve(plan, cells),
+    )
 
 
 def render_figures(
-    results: Results,
-    directory: Path,
-    *,
-    compute: bool,
-    say: Callable[[str], None] = print,
-) -> Figures:
-    """Make all figures of some results; one that fails costs no other one.
+    results: Results, directory: Path, say: Callable[[str], None] = print
+) -> tuple[list[Path], list[str]]:
+    """Draw all figures; returns the files, and a line for each figure that could not be made.
 
-    ``compute`` fits what is not stored, or is of another state of code and data; else what is
-    stored is drawn. ``say`` takes a line about each figure that is left out. The same records and
-    stored numbers give the same bytes.
+    One that fails costs no other one. ``say`` takes a line about each figure that is left out. The
+    same records and stored numbers give the same bytes.
     """
-    overrides = results.tables[0].plan.overrides if results.tables else ()
-    numbers = Numbers(directory, compute, overrides, say)
-    made = Figures([], [])
+    paths, failures = [], []
     every = [figure for table in results.tables for figure in figures_of(table)]
     for figure in [*every, *figures_beside(results)]:
         try:
-            drawn = figure.draw(numbers)
+            drawn = figure.draw(directory)
             if drawn is not None:
-                made.paths.extend(save_figure(drawn, directory / figure.name))
+                paths += save_figure(drawn, directory / figure.name)
             elif not figure.optional:
                 say(f"figure {figure.name}: left out, nothing to draw is stored")
         except OSError:  # a disk that takes no more concerns all figures
             raise
         except Exception as error:
-            made.failures.append(f"{figure.name}: {type(error).__name__}: {error}")
-    return made
+            failures.append(f"{figure.name}: {type(error).__name__}: {error}")
+    return paths, failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from experiments.reading.figures.accuracy import task_name
-from experiments.reading.figures.fits import LEVELS, QUANTILES, Numbers
+from experiments.reading.figures.numbers import (
+    CURVES,
+    LEVELS,
+    MARGINALS,
+    QUANTILES,
+    TRAINED,
+    stored,
+)
 from experiments.reading.figures.style import (
     BLACK,
     PAGE_WIDTH,
@@ -27,8 +35,6 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-# One task of each data set; of HEPMASS's the paper's second, with a wide gap between the masses.
-TASKS = {"moons": "40", "hepmass": "500-1000", "hepmass_sim": "500-1000", "amazon": "B-D"}
 WIDE = 8
 """Tables of more columns than this have no room for a panel a column."""
 
@@ -39,11 +45,9 @@ _KINDS = (
 )
 
 
-def draw_training(plan: TablePlan, numbers: Numbers) -> Any:
+def draw_training(plan: TablePlan, directory: Path) -> Any:
     """Training and held-out negative log-likelihood, a panel a domain; None without numbers."""
-    task = TASKS[plan.dataset]
-    overrides = f"dataset={plan.dataset}", f"dataset.task={task}", "method=krda"
-    curves = numbers.curves(f"training_{plan.name}", *overrides)
+    curves = stored(directory, f"training_{plan.name}", CURVES)
     if curves is None:
         return None
     with new_figure(PAGE_WIDTH, 2.7) as figure:
@@ -62,29 +66,24 @@ def draw_training(plan: TablePlan, numbers: Numbers) -> Any:
             axis.set_xlabel("Step")
         axes[0].set_ylabel("Negative log-likelihood (nats a row)")
         figure_legend(figure, axes[:1], 3)
-        figure.suptitle(f"{plan.title}, {plan.task_label.format(task)}: training of the density")
+        task = plan.task_label.format(TRAINED[plan.dataset])
+        figure.suptitle(f"{plan.title}, {task}: training of the density")
         return figure
 
 
-def quantiles(found: pd.DataFrame, task: str, kind: str) -> FloatArray:
-    """Stored quantiles of a task's columns, shape (n_columns, n_levels)."""
+def of_columns(found: pd.DataFrame, task: str, kind: str, columns: str | list[str]) -> FloatArray:
+    """Stored values of a task's columns of a kind, a row each."""
     rows = found[(found.task == task) & (found.kind == kind)]
-    values: FloatArray = rows[QUANTILES].to_numpy(dtype=float)
+    values: FloatArray = rows[columns].to_numpy(dtype=float)
     return values
 
 
-def statistics(found: pd.DataFrame, task: str, kind: str) -> FloatArray:
-    """Stored Kolmogorov-Smirnov statistics of a task's columns beside the target's."""
-    rows = found[(found.task == task) & (found.kind == kind)]
-    values: FloatArray = rows.ks.to_numpy(dtype=float)
-    return values
-
-
-def draw_marginals(plan: TablePlan, found: pd.DataFrame | None) -> Any:
+def draw_marginals(plan: TablePlan, directory: Path) -> Any:
     """Columns before and after: distribution functions, or of wide tables statistics as heat maps.
 
-    None if ``found`` is; a task that is not in it is marked as missing.
+    None without numbers; a task that has none is marked as missing.
     """
+    found = stored(directory, f"marginals_{plan.name}", MARGINALS)
     if found is None:
         return None
     d = found.column.nunique()
@@ -138,7 +137,7 @@ def _place(figure: Any, n_rows: int, n_columns: int) -> None:
 
 
 def _distribution_functions(axis: Any, found: pd.DataFrame, task: str, column: int) -> None:
-    own = {kind: quantiles(found, task, kind)[column] for kind, *_ in _KINDS}
+    own = {kind: of_columns(found, task, kind, QUANTILES)[column] for kind, *_ in _KINDS}
     for kind, name, colour, dashes, width in _KINDS:
         axis.plot(own[kind], LEVELS, color=colour, ls=dashes, lw=width, label=name)
     # The outermost quantiles do not count: one outlier would squeeze all else together.
@@ -147,7 +146,7 @@ def _distribution_functions(axis: Any, found: pd.DataFrame, task: str, column: i
     margin = 0.05 * (high - low) or 1.0
     axis.set_xlim(low - margin, high + margin)
     axis.set_ylim(0, 1)
-    before, after = (statistics(found, task, k)[column] for k in ("source", "transported"))
+    before, after = (of_columns(found, task, k, "ks")[column] for k in ("source", "transported"))
     axis.text(
         0.97, 0.05, f"KS {before:.2f} → {after:.2f}", transform=axis.transAxes, ha="right",
         fontsize=5, bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.5},
@@ -165,7 +164,7 @@ def _draw_statistics(plan: TablePlan, found: pd.DataFrame, d: int) -> Any:
             grid = np.full((len(plan.tasks), d), np.nan)
             for row, task in enumerate(plan.tasks):
                 if (found.task == task).any():
-                    grid[row] = statistics(found, task, kind)
+                    grid[row] = of_columns(found, task, kind, "ks")
                     text = f"{grid[row].mean():.2f}"
                 else:
                     hatch(axis, -0.5, row - 0.5, d)
@@ -186,12 +185,13 @@ def _draw_statistics(plan: TablePlan, found: pd.DataFrame, d: int) -> Any:
         return figure
 
 
-def draw_quantiles(plan: TablePlan, found: pd.DataFrame | None) -> Any:
+def draw_quantiles(plan: TablePlan, directory: Path) -> Any:
     """Quantiles of wide tables against the target's, a panel a task, a line a column.
 
     Columns are measured from the target's median in units of half the distance between its 5 % and
     95 % quantiles; on the diagonal the distributions are equal. None for other tables.
     """
+    found = stored(directory, f"marginals_{plan.name}", MARGINALS)
     if found is None or found.column.nunique() <= WIDE:
         return None
     n_columns = 5
@@ -207,8 +207,11 @@ def draw_quantiles(plan: TablePlan, found: pd.DataFrame | None) -> Any:
                 mark_missing(axis)
                 continue
             source, transported, target = (
-                _scaled(quantiles(found, task, kind), quantiles(found, task, "target")).T
+                of_columns(found, task, kind, QUANTILES)
                 for kind in ("source", "transported", "target")
+            )
+            source, transported, target = (
+                _scaled(values, target).T for values in (source, transported, target)
             )
             axis.plot(target, source, color=SOURCE, ls="--", lw=0.5, alpha=0.7)
             axis.plot(target, transported, color=TRANSPORTED, lw=0.6, alpha=0.9)

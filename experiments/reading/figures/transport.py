@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.datasets.gaussians import Gaussians
-from experiments.reading.figures.fits import Numbers
+from experiments.reading.figures.numbers import COMPONENTS, GAUSSIANS, stored
 from experiments.reading.figures.style import (
     MAPPING,
     PAGE_WIDTH,
@@ -22,9 +22,7 @@ from experiments.reading.figures.style import (
     new_figure,
 )
 
-COMPONENTS = (2, 3, 5)
 _COLOURS = {"source": SOURCE, "target": TARGET, "transported": TRANSPORTED}
-_NAMES = {"source": "source", "target": "target", "transported": "transported source"}
 _MARKERS = {"source": "o", "target": "^", "transported": "x"}
 
 
@@ -34,11 +32,12 @@ def points(rows: pd.DataFrame, kind: str) -> NDArray[np.float64]:
     return found
 
 
-def draw_moons(rows: pd.DataFrame | None, title: str, n_mappings: int = 12) -> Any:
+def draw_moons(directory: Path) -> Any:
     """Source, target and transported rows side by side, with some mappings; None without rows.
 
     Labels 0 are circles, labels 1 triangles.
     """
+    rows = stored(directory, "moons_40")
     if rows is None:
         return None
     panels = (
@@ -53,30 +52,20 @@ def draw_moons(rows: pd.DataFrame | None, title: str, n_mappings: int = 12) -> A
             for kind in kinds:
                 _draw_cloud(axis, rows, kind, "o^", 7)
             if mappings:
-                _draw_mappings(axis, rows, np.linspace(0, n_source - 1, n_mappings).astype(int))
+                _draw_mappings(axis, rows, np.linspace(0, n_source - 1, 12).astype(int))
             axis.set_title(name)
             axis.set_aspect("equal")
+        title = "KRDA on moons, target rotated by 40° (circles and triangles: the classes)"
         _finish(figure, axes, title)
         return figure
 
 
-def draw_components(numbers: Numbers) -> Any:
+def draw_components(directory: Path) -> Any:
     """Moons at 40 degrees with 2, 3 and 5 components (paper, figure 2); None without rows.
 
     The same source rows are followed and numbered in all panels.
     """
-    rows = {
-        f"{n} components": numbers.rows(
-            f"moons_components_{n}",
-            "dataset=moons",
-            "dataset.angle=40",
-            "dataset.data.n_source=1000",
-            "dataset.data.n_target=1000",
-            "method=krda",
-            f"method.n_components={n}",
-        )
-        for n in COMPONENTS
-    }
+    rows = {f"{n} components": stored(directory, f"moons_components_{n}") for n in COMPONENTS}
 
     def numbered(axis: Any, found: pd.DataFrame) -> None:
         chosen = spread(points(found, "source"), 8)
@@ -93,13 +82,11 @@ def draw_components(numbers: Numbers) -> Any:
     return draw_panels(rows, 3.05, title, {"source": 5, "target": 9, "transported": 4}, numbered)
 
 
-def draw_gaussians(numbers: Numbers) -> Any:
+def draw_gaussians(directory: Path) -> Any:
     """Mixtures of m Gaussians transported to mixtures of n (paper, figure 1); None without rows."""
     rows = {
-        f"{task.replace('-', ' → ')} components": numbers.rows(
-            f"gaussians_{task}", "dataset=gaussians", f"dataset.task={task}", "method=krda"
-        )
-        for task in Gaussians().task_names
+        f"{pair.replace('-', ' → ')} components": stored(directory, f"gaussians_{pair}")
+        for pair in GAUSSIANS
     }
 
     def ways(axis: Any, found: pd.DataFrame) -> None:
@@ -153,7 +140,7 @@ def _draw_cloud(axis: Any, rows: pd.DataFrame, kind: str, markers: str, size: fl
             marker=marker,
             linewidths=0.6 if marker in "x+" else 0,
             alpha=0.6,
-            label=_NAMES[kind] if label == 0 else None,
+            label=(f"{kind} source" if kind == "transported" else kind) if label == 0 else None,
         )
 
 

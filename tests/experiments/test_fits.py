@@ -1,0 +1,68 @@
+"""What figures show beyond the records is computed once, and again for other code or data."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_up import plan_of
+
+from experiments import fits
+from experiments.reading.figures.densities import draw_training
+from experiments.reading.figures.numbers import CURVES, MARGINALS, ROWS, load
+
+PLAN = replace(plan_of(), tasks=("10", "40"), paper=("krda",), overrides=("protocol=smoke",))
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Fits that cost nothing: what was made of which cells, and the identity that all have."""
+    calls, identity = [], ["one"]
+
+    def frame(columns):
+        def make(cell):
+            calls.append(cell.label)
+            if "fails" in identity and cell.task == "40":
+                raise FloatingPointError("made up")
+            own = {"task": cell.task, "identity": identity[0]}
+            return pd.DataFrame([[own.get(name, 1.0) for name in columns]], columns=list(columns))
+
+        return make
+
+    monkeypatch.setattr(fits, "stored_identity", lambda cell: identity[0])
+    for name, columns in (
+        ("transport_rows", ROWS), ("training_curves", CURVES), ("marginals", MARGINALS)
+    ):  # fmt: skip
+        monkeypatch.setattr(fits, name, frame(columns))
+    return calls, identity
+
+
+def test_fits_are_made_once_and_again_for_other_code(made, tmp_path):
+    calls, identity = made
+    assert fits.update([PLAN], tmp_path, print)
+    # Two tasks' marginals, a training, and the transports of moons, of components and of Gaussians.
+    assert len(calls) == 2 + 1 + 1 + 3 + 3
+    assert fits.update([PLAN], tmp_path, print)
+    assert len(calls) == 10
+    identity[0] = "two"
+    (tmp_path / "moons_40.csv").write_text("damaged")
+    assert fits.update([PLAN], tmp_path, print)
+    assert len(calls) == 20
+    assert load(tmp_path / "moons_40.csv", ROWS)[1] == "two"
+
+
+def test_a_fit_that_fails_costs_no_other_one_and_leaves_nothing_old(made, tmp_path):
+    said = []
+    fits.update([PLAN], tmp_path, print)
+    made[1][:] = ["two", "fails"]
+    assert not fits.update([PLAN], tmp_path, said.append)
+    assert any("made up" in line for line in said)
+    assert list(load(tmp_path / "marginals_moons.csv", MARGINALS)[0].task) == ["10"]
+
+
+def test_what_is_stored_of_krda_is_that_of_repetition_0(tmp_path):
+    path = tmp_path / "training_moons.csv"
+    fits.update_training(path, "dataset=moons dataset.task=40", PLAN)
+    curves = load(path, CURVES)[0]
+    best = curves[["source_held_out", "target_held_out"]].sum(axis=1).idxmin()
+    assert curves.kept[best] == 1
+    assert draw_training(PLAN, tmp_path) is not None

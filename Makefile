@@ -64,7 +64,6 @@ check-results: setup ## Fail if a committed record is not of the code, data and 
 
 draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
 	$(PY) -m studies.draws
-	$(PY) -m studies.moons_test_rows
 	$(PY) -m experiments.reading.readme
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
@@ -75,9 +74,7 @@ bench-setup: $(VENV)/bench-installed
 # The peers come on top of what everything else needs, which they leave as it is.
 $(VENV)/bench-installed: $(VENV)/installed
 	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[bench-lean]"
-	# nflows asks for tensorboard, which nothing here imports: it comes without what it asks for.
-	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation --no-deps nflows
+		--editable ".[bench]"
 	@touch $@
 
 smoke: setup ## Run every method on every data set at tiny size

@@ -39,24 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=DEFAULT_PATH, help="the .npz to write")
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="fixed before any score")
     parser.add_argument("--epochs", type=int, default=defaults.epochs)
-    parser.add_argument("--batch-size", type=int, default=defaults.batch_size)
-    parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)
     parser.add_argument("--activation", choices=sorted(ACTIVATIONS), default=defaults.activation)
-    parser.add_argument(
-        "--no-download", action="store_true", help="fail if a raw file is not there yet"
-    )
     arguments = parser.parse_args(argv)
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, got {arguments.seed}")
-    encoder = SourceEncoder(
-        activation=arguments.activation,
-        learning_rate=arguments.learning_rate,
-        batch_size=arguments.batch_size,
-        epochs=arguments.epochs,
-    )
+    encoder = SourceEncoder(activation=arguments.activation, epochs=arguments.epochs)
     try:
         print("Reading the raw files", flush=True)
-        reviews = load_reviews(download=not arguments.no_download)
+        reviews = load_reviews()
     except RawDataError as error:
         print(error, file=sys.stderr)
         return 1

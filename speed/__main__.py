@@ -5,7 +5,7 @@
     python -m speed                        everything, into results/benchmarks
     python -m speed --sizes quick          a sample in under a minute, into outputs/speed
     python -m speed --section transport    a part
-    python -m speed --render               pages and figures from the files that are there
+    python -m speed --render               pages from the files that are there
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ RESULTS = ROOT / "results" / "benchmarks"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or render only, as the command line says."""
-    from speed.measure import Measurer
+    from speed.measure import measure
     from speed.plan import SIZES
     from speed.sections import SECTIONS
     from speed.tables import write, write_machine
 
     parser = argparse.ArgumentParser(
-        prog="python -m speed",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "python -m speed", description="Measure speed and memory beside named peers."
     )
     names = [section.name for section in SECTIONS]
     parser.add_argument("--sizes", choices=sorted(SIZES), default="full")
@@ -38,20 +36,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, help="directory of the files")
     parser.add_argument("--render", action="store_true", help="measure nothing")
     options = parser.parse_args(arguments)
-    default = RESULTS if options.sizes == "full" else ROOT / "outputs" / "speed"
-    directory: Path = options.output or default
+    full = options.sizes == "full"
+    directory: Path = options.output or (RESULTS if full else ROOT / "outputs" / "speed")
     failed = 0
     if not options.render:
-        measurer = Measurer(SIZES[options.sizes].limits, print)
         for section in SECTIONS:
-            if section.name in options.section:
-                print(f"== {section.title}", flush=True)
-                groups = section.groups(SIZES[options.sizes])
-                rows = [row for group in groups for row in measurer.measure(group)]
-                write(directory / f"{section.name}.csv", rows)
-                failed += sum(row["status"].startswith("failed") for row in rows)
+            if section.name not in options.section:
+                continue
+            rows = []
+            for group in section.groups(SIZES[options.sizes]):
+                rows += measure(group, SIZES[options.sizes].limits)
+                for row in rows[-len(group) :]:
+                    print(section.name, *row.values(), flush=True)
+            write(directory / f"{section.name}.csv", rows)
+            failed += sum(row["status"].startswith("failed") for row in rows)
         write_machine(directory / "machine.json")
-    full = options.sizes == "full"
     render(directory, "make bench" if full else f"python -m speed --sizes {options.sizes}")
     print(f"{directory / 'README.md'}")
     if failed:
@@ -59,20 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def render(directory: Path, command: str) -> None:
-    """Write figures, page and the marked parts of documents from the files of a run."""
-    import pandas as pd
-
+    """Write the page and the marked parts of documents from the files of a run."""
     from experiments.whole_files import write_text
     from speed.claims import DOCUMENTS, filled
-    from speed.plots import draw
-    from speed.sections import SECTIONS
     from speed.tables import page
 
-    for section in SECTIONS:
-        path = directory / f"{section.name}.csv"
-        if path.is_file():
-            draw(section, pd.read_csv(path), path.with_suffix(""))
-    write_text(directory / "README.md", page(directory, SECTIONS, command))
+    write_text(directory / "README.md", page(directory, command))
     if directory.resolve() == RESULTS:
         for name in DOCUMENTS:
             link = "../" * name.count("/") + "results/benchmarks"

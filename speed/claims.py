@@ -6,16 +6,15 @@ them is made here. So no sentence outlives the measurement that it was made from
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from speed.tables import done, duration, machine, number
+from experiments.reading.markdown import between
+from speed.tables import duration, machine, number
 
 DOCUMENTS = ("README.md", "docs/performance.md")
-MISSING = "No full run is stored: `make bench` makes one."
 _COLUMNS = 27  # of the tables that sentences are about
 
 
@@ -49,8 +48,6 @@ SENTENCES = (
              f"zuko's autoregressive mixture of normal CDFs {_TIMES}", True),
     Sentence("transport", "zuko, affine",
              f"zuko's affine transform, one Gaussian a conditional, {_TIMES}"),
-    Sentence("transport", "nflows, affine",
-             f"nflows' affine transform, one Gaussian a conditional, {_TIMES}"),
     Sentence("scale", "KRDA.fit", f"`KRDA.fit`: {_AMOUNT}", True),
     Sentence("scale", "KRDA.transform", f"`KRDA.transform`: {_AMOUNT}", True),
     Sentence("adaptation", "POT, exact (EMD)", f"POT, exact (EMD), {_LONGER}"),
@@ -67,12 +64,9 @@ _FORMATS = {"ratio": number, "rows_per_second": number, "peak_mb": number, "seco
 
 
 def say(sentence: Sentence, directory: Path) -> str | None:
-    """Fill the blanks of a sentence; None if the files have no row for it."""
-    path = directory / f"{sentence.file}.csv"
-    if not path.is_file():
-        return None
-    rows = done(pd.read_csv(path))
-    rows = rows[rows["case"] == sentence.case]
+    """Fill the blanks of a sentence; None if the file has no such row."""
+    rows = pd.read_csv(directory / f"{sentence.file}.csv")
+    rows = rows[(rows["case"] == sentence.case) & (rows["status"] == "done")]
     if "n" in rows:
         rows = rows[rows["d"] == _COLUMNS].sort_values("n")
     if rows.empty:
@@ -86,12 +80,11 @@ def say(sentence: Sentence, directory: Path) -> str | None:
 
 def bullets(directory: Path, link: str, headlines: bool) -> str:
     """Write the sentences, or the headlines alone, as a list with links to the files."""
-    lines = [
+    return "\n".join(
         f"- {text} ([{sentence.file}.csv]({link}/{sentence.file}.csv))"
         for sentence in SENTENCES
         if (sentence.headline or not headlines) and (text := say(sentence, directory))
-    ]
-    return "\n".join(lines) or MISSING
+    )
 
 
 def filled(text: str, directory: Path, link: str) -> str:
@@ -100,17 +93,12 @@ def filled(text: str, directory: Path, link: str) -> str:
     NAME is "headlines", "sentences" or "machine"; ``link`` is the directory as links name it.
     """
     contents = {
-        "headlines": lambda: bullets(directory, link, True),
-        "sentences": lambda: bullets(directory, link, False),
-        "machine": lambda: machine(directory),
+        "headlines": bullets(directory, link, True),
+        "sentences": bullets(directory, link, False),
+        "machine": machine(directory),
     }
-    names = re.findall(r"<!-- speed (\S+): begin -->", text)
-    if names != re.findall(r"<!-- speed (\S+): end -->", text) or not set(names) <= set(contents):
-        raise ValueError(
-            f"Marks of speed must come in pairs and be named {', '.join(contents)}; got {names}."
-        )
-    for name in names:
+    for name, content in contents.items():
         begin, end = (f"<!-- speed {name}: {edge} -->" for edge in ("begin", "end"))
-        head, _, rest = text.partition(begin)
-        text = f"{head}{begin}\n{contents[name]()}\n{end}{rest.partition(end)[2]}"
+        if begin in text or end in text:
+            text = between(text, begin, end, content)
     return text

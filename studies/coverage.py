@@ -11,22 +11,28 @@ tables' moons, whose positions are the same in each draw, and for random positio
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from experiments.analysis.intervals import correction_of_shared_rows, correction_of_splits
+from experiments.analysis.intervals import (
+    correction_of_shared_rows,
+    correction_of_splits,
+    mean_and_interval,
+)
 from experiments.cells.protocol import Protocol, draw_repetition
-from experiments.datasets.base import Task, unlock
+from experiments.datasets.base import Task
 from experiments.datasets.moons import Moons
 from experiments.datasets.moons_random import MoonsRandom
-from studies.common import command, mean_and_interval
+from studies.common import command
+from studies.draws import scores
 
 FloatArray = NDArray[np.float64]
 DATA = {"lattice": Moons, "random": MoonsRandom}
+N_FIXED = 20  # draws whose test rows, or machines, are fixed while the others are drawn anew
 
 _HEAD = (
     "                         sd      sd      of train  of test  coverage:"
@@ -36,37 +42,10 @@ _HEAD = (
 )
 
 
-def accuracies(tasks: list[Task]) -> FloatArray:
-    """Accuracy of Source only in percent, (n_draws, 5): one column a repetition."""
-    protocol = Protocol()
-    rows = []
-    for task in tasks:
-        drawn = [draw_repetition(task, k, protocol) for k in range(protocol.n_repetitions)]
-        rows.append([
-            100 * float(np.mean(SVC().fit(d.Xs, d.ys).predict(d.X_test) == unlock(d.y_test)))
-            for d in drawn
-        ])  # fmt: skip
-    return np.array(rows)
-
-
-def training_and_test_deviation(tasks: list[Task], n_fixed: int = 20) -> tuple[float, float]:
-    """Standard deviation of Source only's accuracy over training rows, and over test rows.
-
-    Machines are trained on all source rows of a draw. Accuracies over training rows are on the
-    test rows of ``n_fixed`` draws; variances over test rows are the mean over as many machines.
-    """
-    machines = [SVC().fit(task.Xs, task.ys) for task in tasks]
-
-    def scores(some: list[SVC], rows: list[Task]) -> FloatArray:
-        X = np.concatenate([task.X_test for task in rows])
-        y = np.concatenate([unlock(task.y_test) for task in rows])
-        right = [(machine.predict(X) == y).reshape(len(rows), -1) for machine in some]
-        found: FloatArray = 100 * np.mean(right, axis=2)
-        return found
-
-    training = scores(machines, tasks[:n_fixed]).mean(axis=1).std(ddof=1)
-    test = np.sqrt(scores(machines[:n_fixed], tasks).var(axis=1, ddof=1).mean())
-    return float(training), float(test)
+def repeated(task: Task, protocol: Protocol) -> FloatArray:
+    """Accuracies of Source only in percent, one for each repetition."""
+    drawn = (draw_repetition(task, k, protocol) for k in range(protocol.n_repetitions))
+    return scores([SVC().fit(data.Xs, data.ys) for data in drawn], [task])[:, 0]
 
 
 def coverage(groups: FloatArray, truth: float, correction: float = 0.0) -> float:
@@ -75,27 +54,32 @@ def coverage(groups: FloatArray, truth: float, correction: float = 0.0) -> float
     return float(np.mean([abs(i.mean - truth) <= (i.widened(correction) or 0.0) for i in found]))
 
 
-def report(angles: list[float], positions: list[str], n_draws: int) -> Iterator[str]:
+def report(angles: list[float], n_draws: int) -> Iterator[str]:
     """Run the simulation and write its lines."""
-    share = Protocol().source_fraction
-    corrections = (correction_of_splits(share), correction_of_shared_rows(share))
+    protocol = Protocol()
     yield from _HEAD
-    for angle, kind in itertools.product(angles, positions):
-        tasks = [DATA[kind](draw=draw).task(f"{angle:g}") for draw in range(n_draws)]
-        values = accuracies(tasks)
+    for angle, (kind, data) in product(angles, DATA.items()):
+        tasks = [data(draw=draw).task(f"{angle:g}") for draw in range(n_draws)]
+        values = np.array([repeated(task, protocol) for task in tasks])
         truth = float(values.mean())
-        within = float(np.sqrt(values.var(axis=1, ddof=1).mean()))
-        between = float(values.mean(axis=1).std(ddof=1))
-        training, test = training_and_test_deviation(tasks)
-        # One repetition of each of five draws: nothing is shared.
-        first = values[: len(values) // 5 * 5, 0].reshape(-1, 5)
+        machines = [SVC().fit(task.Xs, task.ys) for task in tasks]
+        first = values[: n_draws // 5 * 5, 0].reshape(-1, 5)  # one repetition each of five draws
+        shares = [
+            coverage(values, truth),
+            coverage(values, truth, correction_of_splits(protocol.source_fraction)),
+            coverage(values, truth, correction_of_shared_rows(protocol.source_fraction)),
+            coverage(first, truth),
+        ]
+        deviations = [
+            np.sqrt(values.var(axis=1, ddof=1).mean()),
+            values.mean(axis=1).std(ddof=1),
+            scores(machines, tasks[:N_FIXED]).mean(axis=1).std(ddof=1),
+            np.sqrt(scores(machines[:N_FIXED], tasks).var(axis=1, ddof=1).mean()),
+        ]
         yield (
-            f"{angle:5g}  {kind:>9}  {truth:4.1f}  {within:6.2f}  {between:7.2f}"
-            f"  {training:8.2f}  {test:7.2f}"
-            f"  {100 * coverage(values, truth):9.0f}%"
-            f"  {100 * coverage(values, truth, corrections[0]):4.0f}%"
-            f"  {100 * coverage(values, truth, corrections[1]):10.0f}%"
-            f"  {100 * coverage(first, truth):10.0f}%"
+            f"{angle:5g}  {kind:>9}  {truth:4.1f}  "
+            + "{:6.2f}  {:7.2f}  {:8.2f}  {:7.2f}".format(*deviations)
+            + "  {:10.0%}  {:5.0%}  {:11.0%}  {:11.0%}".format(*shares)
         )
 
 
@@ -103,12 +87,9 @@ def main() -> None:
     """Run the command."""
     parser = command("coverage", "Coverage of the t interval over subsamples.")
     parser.add_argument("--angle", type=float, nargs="+", default=[40.0])
-    parser.add_argument("--positions", nargs="+", choices=list(DATA), default=list(DATA))
     parser.add_argument("--draws", type=int, default=300)
     options = parser.parse_args()
-    if options.draws < 10:
-        parser.error(f"--draws must be at least 10, got {options.draws}")
-    for line in report(options.angle, options.positions, options.draws):
+    for line in report(options.angle, options.draws):
         print(line, flush=True)
 
 

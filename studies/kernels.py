@@ -16,15 +16,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.analysis.agreement import Agreement, agreement, common_differences
-from experiments.reading.markdown import escape
+from experiments.catalogue import method_label
+from experiments.reading.markdown import between, escape, grid
 from experiments.store.records import Record, RecordStore
-from studies.common import between, command, method_label, table, write_text
+from experiments.whole_files import write_text
+from studies.common import command
 
 BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
-_HEAD = [
+_HEAD = (
     "Method", "Cells", "Identical to the digit", "With another accuracy",
     "Largest difference of a mean, points", "The same in half-widths", "Means beyond",
-]  # fmt: skip
+)  # fmt: skip
 
 Records = Mapping[tuple[str, ...], Record]
 
@@ -41,44 +43,36 @@ def comparison(first: Records, second: Records) -> str:
     """Write what differs between the environments of two runs, then the table."""
     common = [key for key in first if key in second]
     by_method: dict[str, list[Agreement]] = {}
-    incomparable = 0
     for key in common:
-        one = agreement(first[key], second[key])
-        if one is None:
-            incomparable += 1
-        else:
+        if (one := agreement(first[key], second[key])) is not None:
             by_method.setdefault(key[2], []).append(one)
-    unmatched = len(first) + len(second) - 2 * len(common)
+    compared = [one for found in by_method.values() for one in found]
     lines = [escape(line) for line in common_differences((first[k], second[k]) for k in common)]
     text = "Environments, as far as they differ (first / second): "
     text += "; ".join(lines) + "." if lines else "they do not."
-    if unmatched or incomparable:
+    unmatched = len(first) + len(second) - 2 * len(common)
+    if unmatched or len(compared) < len(common):
         text += (
             f" Not compared: {unmatched} cells of only one of the runs (or of another config), "
-            f"{incomparable} with other repetitions done."
+            f"{len(common) - len(compared)} with other repetitions done."
         )
     other_data = sum(first[key].data_sha256 != second[key].data_sha256 for key in common)
     if other_data:
         text += f" {other_data} of the cells compared have data with another checksum."
-    rows = [row(method_label(method), by_method[method]) for method in sorted(by_method)]
-    if rows:
-        rows.append(row("all", [one for found in by_method.values() for one in found]))
-    return text + "\n\n" + table([_HEAD, [":--", *["--:"] * (len(_HEAD) - 1)], *rows])
+    rows = [_row(method_label(method), by_method[method]) for method in sorted(by_method)]
+    return f"{text}
+
+{grid(_HEAD, [*rows, _row('all', compared)] if rows else [])}"
 
 
-def row(name: str, found: Sequence[Agreement]) -> list[str]:
-    """Write the line of a method."""
+def _row(name: str, found: Sequence[Agreement]) -> list[str]:
     same = sum(one.identical for one in found)
+    points = max(abs(one.points) for one in found)
     ratio = max(one.in_half_widths for one in found)
-    return [
-        escape(name),
-        str(len(found)),
-        str(same),
-        str(len(found) - same),
-        f"{max(abs(one.points) for one in found):.2f}",
-        "no width" if ratio == float("inf") else f"{ratio:.2f}",
-        str(sum(one.beyond for one in found)),
-    ]
+    width = "no width" if ratio == float("inf") else f"{ratio:.2f}"
+    beyond = sum(one.beyond for one in found)
+    numbers = (len(found), same, len(found) - same, f"{points:.2f}", width, beyond)
+    return [escape(name), *map(str, numbers)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -88,18 +82,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("others", type=Path, nargs="+", help="those to compare it with")
     parser.add_argument("--write", type=Path, metavar="DOCUMENT", help="put it between its marks")
     options = parser.parse_args(arguments)
-    runs = {path: records_by_cell(path) for path in (options.first, *options.others)}
-    empty = [str(path) for path, found in runs.items() if not found]
-    if empty:
-        parser.error(f"no records in {', '.join(empty)}; expected directories like results/")
-    first = runs[options.first]
-    apart = [str(path) for path in options.others if not first.keys() & runs[path].keys()]
-    if apart:
-        parser.error(f"no cell of {options.first} is in {', '.join(apart)}, of the same config")
-    text = "\n\n".join(
-        f"**`{options.first}` and `{path}`.** {comparison(first, runs[path])}"
-        for path in options.others
-    )
+            f" Not compared: {unmatched} cells of only one of the runs (or of another config), "
+            f"{len(common) - len(compared)} with other repetitions done."
+        )
+    other_data = sum(first[key].data_sha256 != second[key].data_sha256 for key in common)
+    if other_data:
+        text += f" {other_data} of the cells compared have data with another checksum."
+    rows = [_row(method_label(method), by_method[method]) for method in sorted(by_method)]
+    return f"{text}
+
+{grid(_HEAD, [*rows, _row('all', compared)] if rows else [])}"
     if options.write is None:
         print(text)
     else:

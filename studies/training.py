@@ -11,71 +11,51 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
+import pandas as pd
 
-from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.cells.configuration import cells_of
 from experiments.cells.protocol import Protocol, draw_repetition
-from experiments.seeds import method_seed
-from studies.common import command, table
+from studies.common import command
 
-TASKS = ("moons/20", "moons/40", "moons/60", "moons/80", "amazon/B-D", "amazon/E-B", "amazon/K-E")
+TASKS = {"moons": ("20", "40", "60", "80"), "amazon": ("B-D", "E-B", "K-E")}
+N_REPETITIONS = 3
 
-# Around the default; each changes what it names.
-SETTINGS: tuple[dict[str, object], ...] = (
-    {},
-    {"learning_rate": 3e-3},
-    {"learning_rate": 3e-2},
-    {"batch_size": 64},
-    {"batch_size": 256},
-    {"batch_size": None},
-    {"max_steps": 500},
-    {"max_steps": 2000},
-    {"patience": 100},
-    {"patience": 1000},
-    {"validation_fraction": 0.2},
-    {"scaling": "pooled"},
-    {"sigma_floor": 0.0},
-    {"sigma_floor": 0.005},
-    {"sigma_floor": 0.02},
-    {"sigma_floor": 0.05},
-)
+# Around the default; each setting changes one of them.
+VARIED: dict[str, tuple[object, ...]] = {
+    "learning_rate": (3e-3, 3e-2),
+    "batch_size": (64, 256, None),
+    "max_steps": (500, 2000),
+    "patience": (100, 1000),
+    "validation_fraction": (0.2,),
+    "scaling": ("pooled",),
+    "sigma_floor": (0.0, 0.005, 0.02, 0.05),
+}
+SETTINGS = [{}, *({name: value} for name, values in VARIED.items() for value in values)]
 
 
 def main() -> None:
     """Run the command."""
-    parser = command("training", "Compare settings of the training by held-out likelihood.")
-    parser.add_argument("--tasks", nargs="+", default=TASKS, metavar="DATASET/TASK")
-    parser.add_argument("--repetitions", type=int, default=3)
-    options = parser.parse_args()
-    nll = np.empty((len(SETTINGS), len(options.tasks), options.repetitions))
-    seconds = np.empty_like(nll)
-    for t, label in enumerate(options.tasks):
-        dataset, name = label.split("/")
-        cell = cell_from_config(compose_config((f"dataset={dataset}", "method=krda")), name)
-        task = cell.load()
-        for r in range(options.repetitions):
-            data = draw_repetition(task, r, Protocol())
-            for s, setting in enumerate(SETTINGS):
-                model = cell.make_method(
-                    method_seed(task.dataset, task.name, "krda", r)
-                ).set_params(**setting)
+    command("training", "Compare settings of the training by held-out likelihood.").parse_args()
+    rows = []
+    for cell in [c for data, tasks in TASKS.items() for c in cells_of(data, tasks, ["krda"])]:
+        for repetition in range(N_REPETITIONS):
+            data = draw_repetition(cell.load(), repetition, Protocol())
+            for setting in SETTINGS:
+                name = ", ".join(f"{key} {value}" for key, value in setting.items()) or "default"
+                model = cell.make_method(cell.seed(repetition)).set_params(**setting)
                 start = time.perf_counter()
                 model.fit(data.Xs, data.ys, data.Xt)
-                seconds[s, t, r] = time.perf_counter() - start
-                nll[s, t, r] = sum(model.held_out_nll_.values())
-    excess = nll - nll.mean(axis=2, keepdims=True).min(axis=0, keepdims=True)
-    families = sorted({label.split("/")[0] for label in options.tasks})
-    lines = [["setting"], [":--"]]
-    for family in families:
-        lines[0] += [f"{family}: excess NLL", "seconds"]
-        lines[1] += ["--:", "--:"]
-    for s, setting in enumerate(SETTINGS):
-        line = [", ".join(f"{key} {value}" for key, value in setting.items()) or "default"]
-        for family in families:
-            chosen = [label.startswith(f"{family}/") for label in options.tasks]
-            line += [f"{excess[s, chosen].mean():.3f}", f"{np.median(seconds[s, chosen]):.2f}"]
-        lines.append(line)
-    print(table(lines))
+                seconds = time.perf_counter() - start
+                nll = sum(model.held_out_nll_.values())
+                rows.append((cell.dataset, cell.task, name, nll, seconds))
+    found = pd.DataFrame(rows, columns=["data", "task", "setting", "excess NLL", "seconds"])
+    means = found.groupby(["data", "task", "setting"])["excess NLL"].mean()
+    best = means.groupby(["data", "task"]).min().rename("best")
+    found["excess NLL"] -= found.join(best, on=["data", "task"])["best"]
+    shown = found.groupby(["setting", "data"], sort=False).agg(
+        {"excess NLL": "mean", "seconds": "median"}
+    )
+    print(shown.unstack(sort=False).round(3).to_string())
 
 
 if __name__ == "__main__":

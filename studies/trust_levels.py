@@ -7,8 +7,7 @@ transport them in a known way, and counts what :func:`krda.trust.assess` would s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +17,16 @@ from krda.trust.check import _check_left_out
 from krda.trust.statistics import DensityCheck, RefitCheck, TransportCheck, order_beyond_seeds
 from studies.common import command
 
-# Checks by numbers alone, which take no time.
-_N_CHECKS = 4000
+# Pairs of tables of each kind; and checks by numbers alone, which take no time.
+N_TABLES, N_CHECKS = 100, 4000
 
 FloatArray = NDArray[np.float64]
 
 
 class Shift(KRDA):
-    """KRDA with hardly any training, which moves the first column by ``by`` instead."""
+    """KRDA that moves the first column by ``by`` instead."""
 
     by = 0.0
-
-    def __init__(
-        self, *, classifier: Any = None, column_order: Any = "given", random_state: Any = None
-    ) -> None:
-        super().__init__(1, 2, classifier=classifier, column_order=column_order, max_steps=1,
-                         random_state=random_state)  # fmt: skip
 
     def _transport(self, X: FloatArray) -> FloatArray:
         moved = X.copy()
@@ -64,16 +57,15 @@ QUESTIONS: dict[str, Callable[[TransportCheck], bool]] = {
 }
 
 _SMALL, _WIDE = (100, 2), (200, 10)
-_IDLE, _MIRROR = _moves(0), _moves(-2)
-_SEEN = ("a shift is seen",)
+_IDLE, _MIRROR, _SEEN = _moves(0), _moves(-2), "a shift is seen"
 # What is done, by which model, to which shift of the first column, in tables of which rows and
 # columns, with how many refits, and what is asked.
 CASES: tuple[tuple[str, type[Shift], float, tuple[int, int], int, tuple[str, ...]], ...] = (
-    ("equal domains", _IDLE, 0, _SMALL, 1, _SEEN),
-    ("equal domains", _IDLE, 0, _SMALL, 3, _SEEN),
-    ("equal domains", _IDLE, 0, _WIDE, 1, _SEEN),
+    ("equal domains", _IDLE, 0, _SMALL, 1, (_SEEN,)),
+    ("equal domains", _IDLE, 0, _SMALL, 3, (_SEEN,)),
+    ("equal domains", _IDLE, 0, _WIDE, 1, (_SEEN,)),
     *(
-        (f"shift of {shift}, nothing is done", _IDLE, shift, _SMALL, 1, (*_SEEN, "undecided"))
+        (f"shift of {shift}, nothing is done", _IDLE, shift, _SMALL, 1, (_SEEN, "undecided"))
         for shift in (0.3, 0.5, 1.0)
     ),
     ("shift of 1, taken away exactly", _moves(-1), 1, _SMALL, 1,
@@ -87,62 +79,55 @@ CASES: tuple[tuple[str, type[Shift], float, tuple[int, int], int, tuple[str, ...
 
 
 def checks(
-    model: type[Shift], shift: float, size: tuple[int, int], n_tables: int, n_refits: int
-) -> list[TransportCheck]:
+    model: type[Shift], shift: float, size: tuple[int, int], n_refits: int
+) -> Iterator[TransportCheck]:
     """Check the transport of random normal tables whose source is shifted in the first column."""
     rng = np.random.default_rng(0)
-    found = []
-    for k in range(n_tables):
+    for k in range(N_TABLES):
         Xs, Xt = rng.normal(size=(2, *size))
         Xs[:, 0] += shift
         ys = np.arange(len(Xs)) % 2
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = model(random_state=k).fit(Xs, ys, Xt)
+            fitted = model(1, 2, max_steps=1, random_state=k).fit(Xs, ys, Xt)
             # The whole assessment takes longer, and its other parts play no role here.
-            _, check = _check_left_out(fitted, Xs, Xt, n_refits, np.random.default_rng(k))
-        found.append(check)
-    return found
+            yield _check_left_out(fitted, Xs, Xt, n_refits, np.random.default_rng(k))[1]
 
 
-def density_level(n: int, n_checks: int) -> float:
+def density_level(n: int) -> float:
     """How often one of two densities as good as a Gaussian is called worse, by n normal rows."""
-    excess = 100 * np.random.default_rng(n).normal(size=(n_checks, 2, n))
-    means, errors = excess.mean(axis=2), excess.std(axis=2, ddof=1) / np.sqrt(n)
-    found = [
-        any(DensityCheck("source", n, 0, 0, *pair).worse for pair in zip(*check, strict=True))
-        for check in zip(means.tolist(), errors.tolist(), strict=True)
-    ]
-    return float(np.mean(found))
+    excess = 100 * np.random.default_rng(n).normal(size=(N_CHECKS, 2, n))
+    both = np.stack([excess.mean(axis=2), excess.std(axis=2, ddof=1) / np.sqrt(n)], axis=2)
+    worse = [any(DensityCheck("source", n, 0, 0, *one).worse for one in pair) for pair in both]
+    return float(np.mean(worse))
 
 
-def order_level(n_orders: int, n_checks: int) -> float:
+def order_level(n_orders: int) -> float:
     """How often the order is blamed if three seeds and some orders change the same."""
-    drawn = np.random.default_rng(n_orders).normal(0.15, 0.03, size=(n_checks, 3 + n_orders))
+    drawn = np.random.default_rng(n_orders).normal(0.15, 0.03, size=(N_CHECKS, 3 + n_orders))
     bounds = [order_beyond_seeds(RefitCheck(tuple(x[:3])), RefitCheck(tuple(x[3:]))) for x in drawn]
     return float(np.mean([bound > 0 for bound in bounds]))
 
 
+def rows() -> Iterator[tuple[object, ...]]:
+    """Lines of the page's table: tables, rows and columns, refits, what is said, and how often."""
+    for what, model, shift, (n, d), n_refits, asked in CASES:
+        found = list(checks(model, shift, (n, d), n_refits))
+        for said in asked:
+            share = np.mean([QUESTIONS[said](check) for check in found])
+            yield what, f"{n}, {d}", n_refits, said, share
+    for n in (2, 9, 50, 500):
+        yield "density as good as a Gaussian", f"{n}, –", "–", "worse", density_level(n)
+    for n in (1, 3):
+        what = "orders that change what seeds do"
+        yield what, "–", f"3 and {n}", "the order decides", order_level(n)
+
+
 def main() -> None:
     """Run the command."""
-    parser = command("trust_levels", "Count the objections of the label-free check.")
-    parser.add_argument("--tables", type=int, default=100, help="of each kind (default: 100)")
-    options = parser.parse_args()
-    print("| tables | rows, columns | refits | what is said | share |")
-    print("| :-- | --: | --: | :-- | --: |")
-    for what, model, shift, size, n_refits, asked in CASES:
-        found = checks(model, shift, size, options.tables, n_refits)
-        for said in asked:
-            share = 100 * float(np.mean([QUESTIONS[said](check) for check in found]))
-            shape = f"{size[0]}, {size[1]}"
-            print(f"| {what} | {shape} | {n_refits} | {said} | {share:.1f} % |", flush=True)
-    for rows in (2, 9, 50, 500):
-        share = 100 * density_level(rows, _N_CHECKS)
-        print(f"| density as good as a Gaussian | {rows}, – | – | worse | {share:.1f} % |")
-    for n in (1, 3):
-        share = 100 * order_level(n, _N_CHECKS)
-        print(f"| orders that change what seeds do | – | 3 and {n} | the order decides "
-              f"| {share:.1f} % |")  # fmt: skip
+    command("trust_levels", "Count the objections of the label-free check.").parse_args()
+    for *texts, share in rows():
+        print("|", *(f"{text} |" for text in texts), f"{share:.1%} |", flush=True)
 
 
 if __name__ == "__main__":

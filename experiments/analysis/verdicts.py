@@ -48,7 +48,7 @@ HALF = 50.0
 """Percent of cells; if the other rows pass more often in the mean, passing says nothing."""
 
 TEST_ROWS = Path(__file__).resolve().parents[2] / "results" / "draws" / "test_rows.csv"
-"""Variance of accuracies on moons over the test rows, by ``scripts/measure_test_rows.py``."""
+"""Variance of accuracies on moons over the test rows, by ``studies/draws.py``."""
 
 _NORMAL = 1.959963984540054  # 97.5 % quantile of the standard normal
 

@@ -147,15 +147,6 @@ def test_the_python_of_a_page_runs(name, tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
-def test_the_parser_finds_commands_wherever_they_are():
-    text = (
-        "Type `make lint`, not `lint`.\n\n    python -m a --b   # why\n\n"
-        "```bash\nX=1 .venv/bin/python c.py && d\n```\n\n```python\npython -m no\n```\n"
-    )
-    expected = ["python -m a --b", "X=1 .venv/bin/python c.py", "make lint"]
-    assert list(commands(text)) == expected
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_links_of_a_page_lead_to_files(name):
     folder = ROOT if name == "README.md" else ROOT / "docs"

@@ -5,8 +5,6 @@ from speed.__main__ import main
 from speed.plan import SIZES
 from speed.sections import SECTIONS
 
-OPTIONAL = ("zuko", "nflows")
-
 
 @pytest.mark.slow
 def test_one_command_measures_every_section_and_writes_its_page(tmp_path, capsys):
@@ -18,11 +16,11 @@ def test_one_command_measures_every_section_and_writes_its_page(tmp_path, capsys
         assert [row["case"] for row in rows] == [case.name for case in expected]
         assert f"## {section.title}" in page
         for row in rows:
-            if not row["case"].startswith(OPTIONAL) or not row["status"].startswith("not run: "):
+            if not row["status"].startswith(("not run: not installed", "not run: 2 threads")):
                 assert row["status"] == "done", row
                 assert 0 < row["seconds_min"] <= row["seconds"] <= row["seconds_max"]
     transport = pd.read_csv(tmp_path / "transport.csv")
-    assert (transport[transport["case"].str.startswith("KR")]["residual"] < 1e-10).all()
+    assert (transport[transport["case"].str.startswith("KR")]["residual"].dropna() < 1e-10).all()
     # Rendering again, from the files alone, changes nothing.
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     main(["--sizes", "tiny", "--output", str(tmp_path), "--render"])

@@ -1,66 +1,52 @@
 """Two runs of the same cells: their table, in the page that shows it."""
 
-import pytest
+from dataclasses import replace
 
-from experiments.store.records import Outcome, Record, RecordStore
-from experiments.store.text import sha256_of
+import pytest
+from record_factory import make_record
+
+from experiments.store.records import RecordStore
 from studies import kernels
 
 FIRST = (0.5, 0.6, 0.7)  # 60 ± 24.8 %
 
 
-def record(*values, task="40", environment=None):
-    """A record of KRDA on moons; a text is the status and error of a lost repetition."""
-    outcomes = []
-    for k, value in enumerate(values):
-        status, error = ("failed", value) if isinstance(value, str) else ("done", None)
-        outcomes.append(Outcome(k, k, status, None if error else value, 0.1, 0.1, error))
-    return Record(
-        dataset="moons", task=task, method="krda", identity="1d" * 32,
-        config_sha256=sha256_of({}), config={}, data_sha256="da" * 32,
-        code_fingerprint="c0de" * 16, outcomes=tuple(outcomes), environment=environment or {},
-    )  # fmt: skip
+@pytest.fixture
+def run(tmp_path):
+    """Write records of KRDA on moons, from task to accuracies, as those of a run on a processor."""
+
+    def write(name, cells, cpu="A"):
+        store = RecordStore(tmp_path / name / "records")
+        for task, values in cells.items():
+            record = make_record("moons", task, "krda", *values)
+            store.write(replace(record, environment={"cpu": cpu}))
+        return str(tmp_path / name)
+
+    return write
 
 
-def stores(tmp_path, *runs):
-    for number, records in enumerate(runs):
-        store = RecordStore(tmp_path / str(number) / "records")
-        for one in records:
-            store.write(one)
-
-
-def test_the_table_of_two_runs_is_written_between_the_marks(tmp_path, capsys):
-    first = [record(*FIRST, task=task, environment={"cpu": "A"}) for task in ("10", "20", "30")]
-    second = [
-        record(*values, task=task, environment={"cpu": "B"})
-        for task, values in (("10", FIRST), ("20", (0.9, 0.9, 0.9)))
-    ]
-    stores(tmp_path, first, second)
+def test_the_table_of_two_runs_is_written_between_the_marks(run, tmp_path, capsys):
+    first = run("first", {"10": FIRST, "20": FIRST, "30": FIRST, "40": FIRST})
+    lost = (0.5, "failed: no luck", 0.7)
+    second = run("second", {"10": FIRST, "20": (0.9, 0.9, 0.9), "40": lost}, cpu="B")
     document = tmp_path / "page.md"
     document.write_text(f"# A\n{kernels.BEGIN}\nold\n{kernels.END}\nend\n")
-    directories = [str(tmp_path / name) for name in "01"]
-    kernels.main(directories)
+    kernels.main([first, second])
     text = capsys.readouterr().out
     assert "| KRDA | 2 | 1 | 1 | 30.00 | 1.21 | 1 |" in text
-    assert "processor A / B (2 cells)" in text
+    assert "processor A / B (3 cells)" in text
     assert "1 cells of only one of the runs" in text
-    kernels.main([*directories, "--write", str(document)])
+    assert "1 with other repetitions done" in text
+    kernels.main([first, second, "--write", str(document)])
     page = document.read_text()
     assert text.strip() in page
     assert "old" not in page
     assert page.endswith("end\n")
-    with pytest.raises(SystemExit):
-        kernels.main([directories[0], str(tmp_path / "none")])
 
 
-def test_runs_that_share_no_cell_are_refused_by_name(tmp_path, capsys):
-    stores(tmp_path, [record(*FIRST, task="10")], [record(*FIRST, task="20")])
-    with pytest.raises(SystemExit):
-        kernels.main([str(tmp_path / name) for name in "01"])
-    assert "no cell of" in capsys.readouterr().err
-
-
-def test_cells_with_other_repetitions_done_make_a_table_without_rows():
-    one, other = record(*FIRST), record(0.5, "failed: no luck", 0.7)
-    text = kernels.comparison({("k",): one}, {("k",): other})
-    assert "1 with other repetitions done" in text
+def test_runs_that_share_no_cell_are_refused_by_name(run, tmp_path, capsys):
+    first = run("first", {"10": FIRST})
+    for other in (run("second", {"20": FIRST}), str(tmp_path / "none")):
+        with pytest.raises(SystemExit):
+            kernels.main([first, other])
+        assert other in capsys.readouterr().err

@@ -1,0 +1,156 @@
+"""What is counted in the Amazon files and encodings; the page says what the CSV file holds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from experiments.analysis.rounding import number
+from experiments.cells.plan import load_table
+from experiments.datasets.amazon import DOMAINS, SPLITS, Amazon, encoding_key, label_key
+from experiments.datasets.amazon_raw import Reviews
+from experiments.reading.markdown import between
+from experiments.reading.results import stored
+from experiments.store.records import RecordStore
+from studies import amazon as study
+
+COMMITTED = pd.read_csv(study.RESULTS)
+
+
+def test_raw_counts_see_repeated_shared_and_empty_rows():
+    def rows(*counts, y):
+        return Reviews(sparse.csr_array(np.array(counts, dtype=np.float64)), np.array(y))
+
+    plain = rows((9, 1), (9, 2), y=[1, -1])
+    made = {(domain, split): plain for domain in "EK" for split in SPLITS}
+    made["B", "train"] = rows((1, 0), (1, 0), (1, 0), (2, 1), y=[1, 1, 1, -1])
+    made["B", "test"] = rows((1, 0), (0, 0), (2, 1), (3, 3), y=[1, 1, 1, -1])
+    made["D", "train"] = rows((2, 1), (5, 5), y=[1, -1])
+    made["D", "test"] = rows((7, 7), (7, 7), y=[1, 1])
+    books = list(study.count_raw(made, "B").values())
+    assert books[:4] == [4, 3, 0, 2]  # train: rows, of label +1, without terms, repeated
+    assert books[4:8] == [4, 3, 1, 0]
+    assert books[8:] == [2, 1, 1]
+
+
+def test_encodings_show_dead_columns_and_point_masses():
+    random = np.random.RandomState(0)
+    keys = [encoding_key("B", domain, split) for domain in DOMAINS for split in SPLITS]
+    arrays = {key: random.normal(size=(5, 2)).astype(np.float32) for key in keys}
+    *shares, spread, constant, largest, _, at_one = study.examine_encodings(arrays, "B").values()
+    assert sum(shares) == pytest.approx(100)
+    assert spread > constant == at_one == 0
+    assert largest == pytest.approx(100 / 40)
+    arrays[encoding_key("B", "E", "test")] = np.tile(np.float32([1, 0.5]), (5, 1))
+    *_, spread, constant, largest, _, at_one = study.examine_encodings(arrays, "B").values()
+    assert (constant, spread) == (2, 0)
+    assert largest == pytest.approx(100 * 5 / 40)
+    assert at_one == pytest.approx(100 * 5 / 80)
+
+
+def test_reference_columns_score_the_right_rows():
+    """B's encoder separates the classes the same way everywhere, all others the wrong way in D."""
+    arrays = {}
+    for domain in DOMAINS:
+        for split in SPLITS:
+            y = np.array([0, 1] * 10, dtype=np.int8)
+            arrays[label_key(domain, split)] = y
+            for source in DOMAINS:
+                sign = -1 if domain == "D" and source != "B" else 1
+                arrays[encoding_key(source, domain, split)] = np.float32(sign * (2 * y - 1))[
+                    :, None
+                ]
+    arrays["y_E_test"][7:] = 1 - arrays["y_E_test"][7:]
+    scores = study.reference_accuracies(arrays, {domain: np.arange(20) < 7 for domain in DOMAINS})
+    assert scores["Source"]["B-D"] == scores["Target"]["E-D"] == 100
+    assert scores["Source"]["E-D"] == 0
+    assert scores["Source"]["B-E"] == pytest.approx(35)
+    assert scores["Source, unseen rows"]["B-E"] == 100
+
+
+def test_the_page_is_made_from_the_committed_accuracies():
+    page = study.PAGE.read_text(encoding="utf-8")
+    assert between(page, study.BEGIN, study.END, study.section(COMMITTED)) == page
+
+
+def test_the_committed_accuracies_are_complete():
+    keys = COMMITTED.drop(columns="accuracy")
+    assert not keys.duplicated().any()
+    wanted = pd.MultiIndex.from_product(
+        [study.STUDIED, study.SEEDS, study.METHODS, Amazon().task_names, [0]]
+    )
+    assert set(keys.itertuples(index=False, name=None)) == set(wanted)
+
+
+def test_the_shipped_encodings_give_the_accuracies_of_the_committed_records():
+    shipped = COMMITTED.query("activation == 'tanh' and encoder_seed == 0")
+    store = RecordStore(study.ROOT / "results" / "records")
+    cells = load_table("amazon").cells
+    for own in shipped.itertuples():
+        expected = 100 * stored(cells[own.task, own.method], store).accuracies[0]
+        # What torch trains may differ between machines; both files need not be of the same one.
+        tolerance = 1 if own.method.startswith("krda") else 1e-8
+        assert own.accuracy == pytest.approx(expected, abs=tolerance), own
+
+
+@pytest.mark.parametrize(("column", "activation"), [(1, "tanh"), (4, "relu")])
+def test_the_gains_over_source_only_are_differences_of_means_over_tasks(column, activation):
+    """Computed anew with numpy, past the code that made the page."""
+    page = study.PAGE.read_text(encoding="utf-8")
+    lines = [line.split(" | ") for line in page.splitlines() if line.startswith("| KRDA |")]
+    own = COMMITTED[COMMITTED["activation"] == activation]
+    krda, source = (
+        own.loc[own["method"] == name, "accuracy"].to_numpy().reshape(5, 12).mean(axis=1)
+        for name in ("krda", "source_only")
+    )
+    gains = krda - source
+    shown = lines[1][column].replace("−", "-").split(" ± ")
+    assert float(shown[0]) == float(number(gains.mean()))
+    assert shown[1] == number(2.776445 * gains.std(ddof=1) / np.sqrt(5))
+    assert lines[1][column + 2].startswith(f"{sum(gains > 0)} of 5")
+
+
+def test_the_command_measures_every_encoder_and_writes_the_page(tmp_path, monkeypatch, capsys):
+    random = np.random.RandomState(0)
+    reviews = {}
+    for domain in DOMAINS:
+        for split in SPLITS:
+            y = np.resize([1, -1], 40)
+            rates = np.where(y[:, None] * np.resize([1, -1], 20) > 0, 1.5, 0.2)
+            rows = sparse.csr_array(random.poisson(rates).astype(np.float64))
+            reviews[domain, split] = Reviews(rows, y)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{study.BEGIN}\nold\n{study.END}\nafter\n")
+    monkeypatch.setattr(study, "load_reviews", lambda: reviews)
+    monkeypatch.setattr(study, "cache_directory", lambda: tmp_path)
+    monkeypatch.setattr(study, "RESULTS", tmp_path / "results.csv")
+    monkeypatch.setattr(study, "PAGE", page)
+    monkeypatch.setattr(study, "METHODS", ("source_only", "standardize"))
+    monkeypatch.setattr(study, "SEEDS", (0, 1))
+    study.main(["encoders"])
+    found = pd.read_csv(tmp_path / "results.csv")
+    assert len(found) == 2 * 2 * 2 * 12
+    assert found["accuracy"].between(0, 100).all()
+    # The committed file serves for the first encoder.
+    made = sorted(path.name for path in (tmp_path / "amazon_encodings").iterdir())
+    assert made == ["relu-0.npz", "relu-1.npz", "tanh-1.npz"]
+    assert page.read_text().startswith(f"before\n{study.BEGIN}\nRepetitions a task: 1; 96 fits.")
+    capsys.readouterr()
+
+
+def test_what_the_page_says_in_words_holds():
+    means = COMMITTED.pivot_table(
+        index=["activation", "encoder_seed"], columns="method", values="accuracy"
+    )
+    gains = (means["krda"] - means["source_only"]).unstack()
+    widths = 2.776445 * gains.std(axis=1, ddof=1) / np.sqrt(5)
+    assert (gains.loc["tanh"] < 0).tolist() == [True, False, False, False, False]
+    assert (gains.loc["relu"] > 0).tolist() == [False, False, False, True, False]
+    assert (gains.mean(axis=1).abs() < widths).all()
+    assert gains.loc["relu"].min() == pytest.approx(-2.7, abs=0.05)
+    assert gains.loc["relu"].std() > 5 * gains.loc["tanh"].std()
+    reversed_above = (means["krda_reversed"] > means["source_only"]).groupby("activation").sum()
+    assert reversed_above.to_dict() == {"relu": 0, "tanh": 3}
+    for simple in ("ot", "ot_linear", "quantiles", "standardize"):
+        assert (means[simple] > means["krda"]).sum() == (9 if simple == "standardize" else 10)
+        assert (means[simple] > means["source_only"]).all()

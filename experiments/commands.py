@@ -1,4 +1,4 @@
-"""What the commands share: how ``--results`` is read, and the command that runs one cell alone."""
+"""What the commands share: their common options, and the command that runs one cell alone."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.catalogue import config_names
 from experiments.cells.cell import Cell
-from experiments.directories import check_results
+from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, check_results
 
 
-def results_path(text: str) -> Path:
-    """Read ``--results`` of a command line."""
+def command_parser(name: str, about: str | None, results: str) -> argparse.ArgumentParser:
+    """Make a parser with ``--protocol`` and ``--results``, whose use ``results`` describes."""
+    parser = argparse.ArgumentParser(
+        f"python -m experiments.{name}",
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
+    parser.add_argument(
+        "--results",
+        type=_results_path,
+        default=DEFAULT_RESULTS,
+        help=f"{results}; the committed ones are in {COMMITTED_RESULTS} (default: %(default)s)",
+    )
+    return parser
+
+
+def _results_path(text: str) -> Path:
     try:
         return check_results("--results", text)
     except ValueError as error:

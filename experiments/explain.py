@@ -21,7 +21,6 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from experiments.threads import limit_threads, set_thread_variables
 
@@ -30,13 +29,12 @@ set_thread_variables()
 from experiments.analysis.agreement import agreement, environment_difference
 from experiments.analysis.intervals import mean_and_interval
 from experiments.catalogue import config_names
-from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import CellState, cell_state
-from experiments.commands import rerun_command, results_path
+from experiments.commands import command_parser, rerun_command
 from experiments.console import run_command
-from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
+from experiments.directories import nothing_there
 from experiments.published import STAND_INS, has_published, published
 from experiments.store.records import Outcome, Record, RecordStore
 
@@ -45,68 +43,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and give its exit status."""
     options = parse_arguments(arguments)
     dataset, _, task = options.task.partition("/")
-    overrides = (
-        f"dataset={dataset}",
-        f"dataset.task={task}",
-        f"method={options.method}",
-        f"protocol={options.protocol}",
-        *options.overrides,
-    )
-    cell = cell_from_config(compose_config(overrides))
+    names = (f"dataset={dataset}", f"dataset.task={task}", f"method={options.method}")
+    config = compose_config((*names, f"protocol={options.protocol}", *options.overrides))
+    cell = cell_from_config(config)
+    command = rerun_command(cell, options.results, options.protocol, options.overrides)
     print(f"Results: {options.results}")
     store = RecordStore(options.results / "records")
     found = cell_state(cell, store)
     path = store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)
     if found.record is None:
         reason = found.reason or nothing_there(options.results) or f"no record at {path}"
-        print(f"{cell.label}: {reason}", file=sys.stderr)
-        print(f"To run it: {_command(cell, options)}", file=sys.stderr)
+        print(f"{cell.label}: {reason}\nTo run it: {command}", file=sys.stderr)
         return 2
     print("\n".join(explain(found.record, found, path)))
-    print(f"\nThe command that runs just it:\n  {_command(cell, options)}")
+    print(f"\nThe command that runs just it:\n  {command}")
     if not options.verify:
         return 0
     limit_threads()
     print("\nRunning it again ...", flush=True)
     fresh = run_cell(cell)
     differences = compare(found.record, fresh)
-    print(
-        "\n".join(differences) or "Identical: data, code, seeds and accuracies to the last digit."
-    )
+    identical = "Identical: data, code, seeds and accuracies to the last digit."
+    print("\n".join(differences) or identical)
     other = environment_difference(found.record.environment, fresh.environment)
     if other:
         print(f"The environments differ (stored / now): {other}.")
-    return 1 if differences else 0
+    return int(bool(differences))
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.explain",
-        description="Print all that is known of one cell, or run it again and compare.",
-    )
+    parser = command_parser("explain", __doc__, "directory that holds the records")
     parser.add_argument("task", metavar="DATASET/TASK", help="such as moons/40 or amazon/B-D")
     parser.add_argument("method", choices=config_names("method"), metavar="METHOD")
-    parser.add_argument(
-        "overrides", nargs="*", metavar="OVERRIDE", help="of the config, in Hydra's grammar"
-    )
-    parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
-    parser.add_argument(
-        "--results",
-        type=results_path,
-        default=DEFAULT_RESULTS,
-        help="directory that holds the records; the committed ones are in "
-        f"{COMMITTED_RESULTS} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--verify", action="store_true", help="run the cell again and say how it differs"
-    )
+    overrides = "of the config, in Hydra's grammar"
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help=overrides)
+    verify = "run the cell again and say how it differs"
+    parser.add_argument("--verify", action="store_true", help=verify)
     parsed = parser.parse_intermixed_args(arguments)
-    dataset, slash, task = parsed.task.partition("/")
-    if dataset not in config_names("dataset") or not slash or not task:
+    dataset, _, task = parsed.task.partition("/")
+    known = config_names("dataset")
+    if dataset not in known or not task:
         parser.error(
-            f"expected DATASET/TASK with a data set out of {', '.join(config_names('dataset'))}, "
-            f"got {parsed.task!r}"
+            f"expected DATASET/TASK with a data set out of {', '.join(known)}, got {parsed.task!r}"
         )
     return parsed
 
@@ -126,20 +105,19 @@ def explain(record: Record, found: CellState, path: Path) -> list[str]:
         lines.append(f"  mean {mean:.2f} %{width}, {done} of {n} repetitions")
     else:
         lines.append(f"  no mean: 0 of {n} repetitions are done")
-    lines += [_published_line(record), ""]
-    lines += ["config", *_indented(record.config), ""]
-    for environment in _distinct(record.environments):
-        of = [o.repetition for o, where in zip(record.outcomes, record.environments, strict=True)
-              if where == environment]  # fmt: skip
-        lines += [f"environment of repetitions {', '.join(map(str, of))}"]
-        lines += [*_indented(environment), ""]
-    lines += [
+    lines += [_published_line(record), "", "config", *_indented(record.config), ""]
+    environments = record.environments
+    for first, environment in enumerate(environments):
+        if environment not in environments[:first]:
+            of = [str(i) for i in range(n) if environments[i] == environment]
+            lines += [f"environment of repetitions {', '.join(of)}", *_indented(environment), ""]
+    return [
+        *lines,
         f"identity          {record.identity}",
         f"config sha256     {record.config_sha256}",
         f"data sha256       {record.data_sha256}",
         f"code fingerprint  {record.code_fingerprint}",
     ]
-    return lines
 
 
 def compare(stored: Record, fresh: Record) -> list[str]:
@@ -147,10 +125,9 @@ def compare(stored: Record, fresh: Record) -> list[str]:
 
     Of the mean it is said whether it differs beyond its interval or in digits only.
     """
-    names = ("data_sha256", "code_fingerprint", "config_sha256")
     differences = [
         f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
-        for name in names
+        for name in ("data_sha256", "code_fingerprint", "config_sha256")
         if getattr(stored, name) != getattr(fresh, name)
     ]
     if stored.environment.get("libraries", {}) != fresh.environment.get("libraries", {}):
@@ -174,10 +151,6 @@ def compare(stored: Record, fresh: Record) -> list[str]:
     return differences + numbers
 
 
-def _distinct(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [value for i, value in enumerate(values) if value not in values[:i]]
-
-
 def _outcome_line(outcome: Outcome) -> str:
     seed = f"seed {outcome.seed}"
     if outcome.accuracy is None:
@@ -190,9 +163,8 @@ def _outcome_line(outcome: Outcome) -> str:
 
 
 def _published_line(record: Record) -> str:
-    if not has_published(record.dataset):
-        return "  published: the paper has no such data set"
-    cell = published(record.dataset).get((record.task, record.method))
+    known = published(record.dataset) if has_published(record.dataset) else {}
+    cell = known.get((record.task, record.method))
     if cell is None:
         return "  published: the paper has no such cell"
     other = STAND_INS.get(record.dataset)
@@ -202,10 +174,6 @@ def _published_line(record: Record) -> str:
 
 def _indented(value: object) -> list[str]:
     return [f"  {line}" for line in json.dumps(value, indent=2, sort_keys=True).splitlines()]
-
-
-def _command(cell: Cell, options: argparse.Namespace) -> str:
-    return rerun_command(cell, options.results, options.protocol, options.overrides)
 
 
 if __name__ == "__main__":

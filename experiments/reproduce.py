@@ -38,11 +38,11 @@ from experiments.catalogue import config_names
 from experiments.cells.curves import curves_of
 from experiments.cells.plan import TablePlan, load_table
 from experiments.cells.state import cell_state
-from experiments.commands import rerun_command, results_path, split_names
+from experiments.commands import command_parser, rerun_command, split_names
 from experiments.console import OutputLost, run_command
 from experiments.datasets.raw import RawDataError
-from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, nothing_there
-from experiments.settings import check_seconds
+from experiments.directories import COMMITTED_RESULTS, nothing_there
+from experiments.settings import check_seconds, check_whole
 from experiments.status import chosen_cells, show_status
 from experiments.store.records import RecordStore
 
@@ -60,61 +60,34 @@ class _Console(Console):
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.reproduce",
-        description="Reproduce the paper's tables next to the published numbers.",
+    parser = command_parser("reproduce", __doc__, "where records, tables and figures go")
+    add = parser.add_argument
+    tables = (
+        f"tables to make: {', '.join(config_names('table'))} (default: all, but of HEPMASS the "
+        "real data's if it is on this computer, else that of the simulation)"
     )
-    parser.add_argument(
-        "--table",
-        nargs="+",
-        metavar="TABLE",
-        help=f"tables to make: {', '.join(config_names('table'))} (default: all, but of HEPMASS "
-        "the real data's if it is on this computer, else that of the simulation)",
-    )
-    parser.add_argument(
-        "--method",
-        nargs="+",
-        metavar="METHOD",
-        help="run, or count, only these methods; spaces or commas between them",
-    )
-    parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
-    parser.add_argument(
-        "--results",
-        type=results_path,
-        default=DEFAULT_RESULTS,
-        help="where records, tables and figures go; the committed ones are in "
-        f"{COMMITTED_RESULTS} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        help="cells run at once, one thread each (default: all cores)",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        metavar="SECONDS",
-        help="time limit for one repetition of a cell (default: timeout_seconds in the configs)",
-    )
+    methods = "run, or count, only these methods; spaces or commas between them"
+    seconds = "time limit for one repetition (default: timeout_seconds in the configs)"
+    jobs = "cells run at once, one thread each (default: all cores)"
+    add("--table", nargs="+", metavar="TABLE", help=tables)
+    add("--method", nargs="+", metavar="METHOD", help=methods)
+    add("--jobs", type=int, default=os.cpu_count() or 1, help=jobs)
+    add("--timeout", type=float, metavar="SECONDS", help=seconds)
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--status", action="store_true", help="show what is there; run nothing")
-    only.add_argument(
-        "--check",
-        action="store_true",
-        help="show what is there, and fail if a record is stale, damaged or of data that cannot "
-        "be loaded; run nothing",
-    )
-    only.add_argument("--render", action="store_true", help="render from records; run nothing")
+    for name, what in (
+        ("--status", "show what is there"),
+        ("--check", "show what is there, and fail if a record is stale, damaged or of lost data"),
+        ("--render", "render from records"),
+    ):
+        only.add_argument(name, action="store_true", help=f"{what}; run nothing")
     parsed = parser.parse_args(arguments)
     try:
         for group in ("table", "method"):
             setattr(parsed, group, split_names(getattr(parsed, group), config_names(group)))
         check_seconds("--timeout", parsed.timeout)
+        check_whole("--jobs", parsed.jobs)
     except ValueError as error:
         parser.error(str(error))
-    if parsed.jobs < 1:
-        parser.error(f"--jobs must be at least 1, got {parsed.jobs}")
     return parsed
 
 
@@ -126,18 +99,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     overrides = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
     names = options.table or default_tables(store.root)
     console.print(f"Results: {options.results}")
-    for note in (note_on_hepmass(names), _absence(options)):
-        if note:
-            console.print(note)
-    if options.render and _absence(options):
-        return 1
+    if "hepmass_sim" in names:
+        console.print(
+            "Table hepmass_sim is SIMULATED; docs/hepmass.md says how to get the real data."
+        )
+    if options.status or options.check or options.render:
+        absence = nothing_there(options.results)
+        if absence:
+            console.print(absence)
+            if options.render:
+                return 1
     tables = [load_table(name, overrides) for name in names]
-    for method in options.method or ():
-        if all(method not in table.methods for table in tables):
-            console.print(
-                f"{method} is in none of these tables: configs/table/ names their methods. One "
-                f"cell of it: python -m experiments.run method={method}"
-            )
     if options.status or options.check:
         return show_status(console, tables, store, options.method, check=options.check)
     failures: list[Ended] = []
@@ -148,11 +120,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         console.print("Interrupted. What is done is kept; the same command goes on from here.")
         return 130
-    except (RawDataError, OSError) as error:
+    except RawDataError as error:
+        console.print(str(error))
+        return 1
+    except OSError as error:
         console.print(
-            str(error)
-            if isinstance(error, RawDataError)
-            else f"Stopped, for a file could not be read or written: {error}\n"
+            f"Stopped, for a file could not be read or written: {error}\n"
             "What is done is kept; once that is mended, the same command goes on from here."
         )
         return 1
@@ -172,26 +145,6 @@ def default_tables(records: Path) -> tuple[str, ...]:
     return tuple(
         name for name in config_names("table") if name != other or (records / name).is_dir()
     )
-
-
-def note_on_hepmass(names: Sequence[str]) -> str | None:
-    """Say which HEPMASS is in the tables; None if neither is."""
-    match "hepmass" in names, "hepmass_sim" in names:
-        case True, True:
-            return "HEPMASS: the real data (table hepmass) and a simulation (table hepmass_sim)."
-        case True, False:
-            return "HEPMASS: the real data."
-        case False, True:
-            return (
-                "HEPMASS is SIMULATED (table hepmass_sim), not the real data; docs/hepmass.md says "
-                "how to get that."
-            )
-    return None
-
-
-def _absence(options: argparse.Namespace) -> str | None:
-    reads = options.status or options.check or options.render
-    return nothing_there(options.results) if reads else None
 
 
 def run_tables(
@@ -246,11 +199,7 @@ def render(
     console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
 ) -> int:
     """Write tables, figures and report from the records; 1 if a figure could not be made."""
-
-    def say(line: str) -> None:
-        console.print(line, markup=False)
-
-    fitted = True
+    fitted, say = True, console.print
     if not options.render:
         # Nothing else needs what these load.
         from experiments.threads import limit_threads

@@ -136,9 +136,8 @@ def describe(record: Record) -> str:
     return f"{name}: {interval.mean:.1f}{width} % ({single}{counted})"
 
 
-main = hydra.main(version_base="1.3", config_path=str(CONFIG_DIRECTORY), config_name="benchmark")(
-    job
-)
+_hydra = hydra.main(version_base="1.3", config_path=str(CONFIG_DIRECTORY), config_name="benchmark")
+main = _hydra(job)
 
 
 def command_line() -> int:
@@ -147,16 +146,11 @@ def command_line() -> int:
     try:
         main()
     except KeyboardInterrupt:
-        print(
-            "Interrupted. What is done is kept; the same command goes on from here.",
-            file=sys.stderr,
-        )
+        word = "Interrupted. What is done is kept; the same command goes on from here."
+        print(word, file=sys.stderr)
         status = 130
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except Exception:  # Hydra lets it through if HYDRA_FULL_ERROR is set
-        traceback.print_exc()
-        status = 1
     notes = read_notes()
     if len(notes) > 1:
         print(summary(notes))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 
@@ -15,10 +14,8 @@ from experiments.cells.state import CellState, state_of
 from experiments.store.records import Record, RecordStore
 from experiments.store.text import one_line
 
-Plan = TablePlan | CurvePlan
 
-
-def chosen_cells(plan: Plan, methods: Sequence[str] | None) -> list[Cell]:
+def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> list[Cell]:
     """Pick the cells of a plan that are of some methods, or all."""
     return [c for (_, m), c in plan.cells.items() if methods is None or m in methods]
 
@@ -39,14 +36,13 @@ def show_status(
     scan = store.scan()
     records = {store.path_of(record): record for record in scan}
     damaged = {damage.path: damage.reason for damage in scan.damaged}
-    plans: list[Plan] = [*tables, *curves_of(tables)]
     total: Counter[str] = Counter()
+    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     for plan in plans:
         counts: Counter[str] = Counter()
-        reasons: Counter[str] = Counter()
-        chosen = chosen_cells(plan, methods)
-        for cell in chosen:
-            path = _path(store, cell)
+        notes: Counter[str] = Counter()
+        for cell in chosen_cells(plan, methods):
+            path = store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)
             found = CellState("damaged")
             if path not in damaged:
                 found = _state(cell, records.get(path), check)
@@ -54,20 +50,17 @@ def show_status(
             if found.state == "damaged":
                 damaged.setdefault(path, str(found.reason))
             if found.state == "unavailable":
-                reasons[str(found.reason)] += 1
+                notes[f"unavailable data: {found.reason}"] += 1
             if found.state == "stale" and check:
-                console.print(f"stale: {cell.label}")
-        if chosen:
+                notes[f"stale: {cell.label}"] += 1
+        if counts:
             states = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
-            console.print(f"{plan.name}: {len(chosen)} cells: {states}")
-        for reason, n in reasons.items():
-            console.print(f"  {n} of unavailable data: {reason}")
+            console.print(f"{plan.name}: {counts.total()} cells: {states}")
+        for note, n in notes.items():
+            console.print(f"  {n} {note}")
         total += counts
     for path, reason in damaged.items():
         console.print(one_line(f"damaged: {path}: {reason}"))
-    others = set(records) - {_path(store, cell) for plan in plans for cell in plan.cells.values()}
-    if others:
-        console.print(f"{len(others)} records of other cells than these tables have")
     if total["stale"]:
         console.print(
             f"Stale: {total['stale']} of the cells above; what is rendered of them is not of this "
@@ -82,7 +75,3 @@ def _state(cell: Cell, record: Record | None, check: bool) -> CellState:
     if record is None or check:
         return state_of(cell, record)
     return state_of(cell, record, lambda _: record.data_sha256)
-
-
-def _path(store: RecordStore, cell: Cell) -> Path:
-    return store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)

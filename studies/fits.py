@@ -24,12 +24,12 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from experiments.reading.figures.fits import fit_repetition
 from numpy.typing import NDArray
 
 from experiments.catalogue import config_names
 from experiments.cells.cell import Cell
 from experiments.cells.plan import load_table
+from experiments.fits import fit_repetition
 from experiments.seeds import method_seed
 from krda.diagnostics import column_distances, energy_distance
 from krda.trust import assess

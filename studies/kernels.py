@@ -60,9 +60,7 @@ def comparison(first: Records, second: Records) -> str:
     if other_data:
         text += f" {other_data} of the cells compared have data with another checksum."
     rows = [_row(method_label(method), by_method[method]) for method in sorted(by_method)]
-    return f"{text}
-
-{grid(_HEAD, [*rows, _row('all', compared)] if rows else [])}"
+    return f"{text}\n\n{grid(_HEAD, [*rows, _row('all', compared)] if rows else [])}"
 
 
 def _row(name: str, found: Sequence[Agreement]) -> list[str]:
@@ -82,16 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("others", type=Path, nargs="+", help="those to compare it with")
     parser.add_argument("--write", type=Path, metavar="DOCUMENT", help="put it between its marks")
     options = parser.parse_args(arguments)
-            f" Not compared: {unmatched} cells of only one of the runs (or of another config), "
-            f"{len(common) - len(compared)} with other repetitions done."
-        )
-    other_data = sum(first[key].data_sha256 != second[key].data_sha256 for key in common)
-    if other_data:
-        text += f" {other_data} of the cells compared have data with another checksum."
-    rows = [_row(method_label(method), by_method[method]) for method in sorted(by_method)]
-    return f"{text}
-
-{grid(_HEAD, [*rows, _row('all', compared)] if rows else [])}"
+    first = records_by_cell(options.first)
+    parts = []
+    for path in options.others:
+        other = records_by_cell(path)
+        if not first.keys() & other.keys():
+            parser.error(f"no cell of {options.first} is in {path}, of the same config")
+        parts.append(f"**`{options.first}` and `{path}`.** {comparison(first, other)}")
+    text = "\n\n".join(parts)
     if options.write is None:
         print(text)
     else:

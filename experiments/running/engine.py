@@ -39,7 +39,6 @@ from experiments.cells.repetitions import (
 )
 from experiments.cells.state import cell_state
 from experiments.store.records import Outcome, Record, RecordStore, Status
-from experiments.threads import limit_threads
 
 R = TypeVar("R")
 
@@ -230,9 +229,11 @@ def run_all(engine: Engine, cells: Sequence[Cell]) -> Generator[Ended | None, No
 
 
 def _start_pool(n_workers: int) -> ProcessPool:
-    pool = ProcessPool(
-        n_workers, initializer=_prepare, context=multiprocessing.get_context("spawn")
-    )
+    # Workers are forked from a process that has imported what they need and computed nothing, so
+    # that each starts at once, also in place of one that died.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["experiments.running.preload"])
+    pool = ProcessPool(n_workers, initializer=_prepare, context=context)
     # Workers inherit what is blocked. Ctrl-C reaches the whole process group, also workers that are
     # still starting; what becomes of them, this process decides.
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -246,10 +247,7 @@ def _start_pool(n_workers: int) -> ProcessPool:
 def _prepare() -> None:
     """Make a new worker ready, before any time limit counts."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    limit_threads()
-    for module in ("hydra.utils", "sklearn.svm", "experiments.cells.protocol",
-                   "experiments.store.provenance"):  # fmt: skip
-        importlib.import_module(module)
+    importlib.import_module("experiments.running.preload")
 
 
 def _end_with_parent() -> None:

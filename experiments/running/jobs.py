@@ -14,6 +14,7 @@ import json
 import os
 import secrets
 import shlex
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from experiments.cells.plan import load_table
 from experiments.whole_files import write_text
 
 
@@ -113,19 +115,15 @@ def _run_id() -> str:
     return f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
-def _table_tasks(name: str) -> str:
-    from experiments.cells.plan import load_table
-
-    return ",".join(load_table(name).tasks)
-
-
-def _table_methods(name: str) -> str:
-    from experiments.cells.plan import load_table
-
-    return ",".join(load_table(name).methods)
+def _of_table(field: str) -> Callable[[str], str]:
+    return lambda name: ",".join(getattr(load_table(name), field))
 
 
 # Hydra hands the cached values of the process started by hand on to every job, as with `now`.
-OmegaConf.register_new_resolver("run_id", _run_id, use_cache=True, replace=True)
-OmegaConf.register_new_resolver("table_tasks", _table_tasks, use_cache=True, replace=True)
-OmegaConf.register_new_resolver("table_methods", _table_methods, use_cache=True, replace=True)
+_RESOLVERS: dict[str, Callable[..., str]] = {
+    "run_id": _run_id,
+    "table_tasks": _of_table("tasks"),
+    "table_methods": _of_table("methods"),
+}
+for _name, _resolver in _RESOLVERS.items():
+    OmegaConf.register_new_resolver(_name, _resolver, use_cache=True, replace=True)

@@ -39,23 +39,11 @@ def to_frame(results: Path) -> pd.DataFrame:
 def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     """Put records into a frame of :data:`COLUMNS`; what is missing is NaN, or empty text."""
     rows = [
-        {
-            "dataset": record.dataset,
-            "task": record.task,
-            "method": record.method,
-            "config": record.config_sha256[:12],
-            "repetition": outcome.repetition,
-            "accuracy": outcome.accuracy,
-            "fit_seconds": outcome.fit_seconds,
-            "predict_seconds": outcome.predict_seconds,
-            "status": outcome.status,
-            "seed": outcome.seed,
-            "identity": record.identity,
-            "error": outcome.error or "",
-        }
-        for record in records
-        for outcome in record.outcomes
-    ]
+        (r.dataset, r.task, r.method, r.config_sha256[:12], o.repetition, o.accuracy, o.fit_seconds,
+         o.predict_seconds, o.status, o.seed, r.identity, o.error or "")
+        for r in records
+        for o in r.outcomes
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 

@@ -43,6 +43,7 @@ def kernels_in_use() -> dict[str, Any]:
     lists numpy's and scipy's, once if they are the same.
     """
     import numpy as np
+    import piqp
     import scipy.linalg  # noqa: F401  # its BLAS is another than numpy's
     import torch
     from threadpoolctl import threadpool_info
@@ -58,7 +59,7 @@ def kernels_in_use() -> dict[str, Any]:
         "blas": sorted({f"{pool['internal_api']} {pool.get('architecture')}" for pool in pools}),
         "numpy": [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]],
         "numba": _numba_target(),
-        "piqp": _piqp_variant(),
+        "piqp": piqp.DenseSolver.__module__.rpartition(".")[2],
     }
 
 
@@ -92,14 +93,6 @@ def _numba_target() -> str | None:
         return None
     chosen = numba.config.CPU_NAME  # type: ignore[attr-defined]
     return str(chosen or llvmlite.binding.get_host_cpu_name())
-
-
-def _piqp_variant() -> str | None:
-    try:
-        import piqp
-    except ImportError:
-        return None
-    return str(piqp.DenseSolver.__module__.rpartition(".")[2])
 
 
 @cache

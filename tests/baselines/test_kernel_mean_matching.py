@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog, minimize
+from scipy.optimize import minimize
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
@@ -58,32 +58,10 @@ def test_kernels_of_any_width_are_solved_far_below_the_accepted_gap(domains, gam
     assert abs(method.gap_) <= 1e-7 * max(abs(method.objective_), 1 / len(domains.Xs))
 
 
-def test_rows_that_repeat_are_solved_and_their_weights_only_count_together(moons):
-    Xs, ys = np.tile(moons.Xs, (4, 1)), np.tile(moons.ys, 4)
-    once = KernelMeanMatching(gamma=1.0, eps=0.2).fit(moons.Xs, moons.ys, moons.Xt)
-    repeated = KernelMeanMatching(gamma=1.0, eps=0.2).fit(Xs, ys, moons.Xt)
-    assert repeated.objective_ == pytest.approx(once.objective_, rel=1e-6)
-    K, _ = problem(moons, 1.0)
-    together = repeated.weights_.reshape(4, -1).mean(axis=0)
-    np.testing.assert_allclose(K @ together, K @ once.weights_, rtol=1e-3)
-
-
 def test_eps_of_zero_fixes_the_mean_weight(domains):
     method = KernelMeanMatching(eps=0.0).fit(domains.Xs, domains.ys, domains.Xt)
     assert method.weights_.mean() == pytest.approx(1, abs=1e-9)
     assert method.objective_ >= KernelMeanMatching().fit(*domains[:3]).objective_ - 1e-9
-
-
-@pytest.mark.parametrize(("low", "high"), [(2.0, 5.0), (0.0, 20.0), (11.5, 12.0)])
-def test_a_linear_function_is_minimised_by_sorting(low, high):
-    g = np.random.default_rng(0).normal(size=6)
-    found = linprog(g, A_ub=[np.ones(6), -np.ones(6)], b_ub=[high, -low], bounds=[(0, 2.0)] * 6).fun
-    assert Bounds(2.0, low, high).minimise(g) == pytest.approx(found)
-    assert Bounds(2.0, low, high).minimise(np.abs(g)) == pytest.approx(
-        linprog(
-            np.abs(g), A_ub=[np.ones(6), -np.ones(6)], b_ub=[high, -low], bounds=[(0, 2.0)] * 6
-        ).fun
-    )
 
 
 def test_the_gap_bounds_the_distance_from_the_optimum(domains):
@@ -97,21 +75,6 @@ def test_the_gap_bounds_the_distance_from_the_optimum(domains):
         others *= len(K) / others.sum()
         objective, gap = objective_and_gap(K, kappa, bounds, others)
         assert 0 < objective - method.objective_ <= gap
-
-
-def test_a_target_that_is_the_source_keeps_all_weights_at_the_optimum_of_one(moons):
-    method = KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xs)
-    K, _ = problem(moons, method.gamma_)
-    # Weights of one match the mean exactly; the matrix is nearly singular, so compare the means.
-    np.testing.assert_allclose(K @ method.weights_, K.sum(axis=1), rtol=1e-3)
-
-
-def test_weights_recover_a_known_shift():
-    # Target drawn from the source's range with density ratio exp(x - 1/2).
-    rng = np.random.default_rng(0)
-    Xs, Xt = rng.normal(size=(200, 1)), rng.normal(1.0, 1.0, size=(200, 1))
-    method = KernelMeanMatching().fit(Xs, np.arange(200) % 2, Xt)
-    assert np.average(Xs[:, 0], weights=method.weights_) == pytest.approx(Xt.mean(), abs=0.1)
 
 
 def test_the_weights_reach_the_classifier(domains):
@@ -145,23 +108,11 @@ def test_a_class_without_weight_is_not_predicted_and_the_others_stay_right(
     np.testing.assert_array_equal(method.predict(blobs.Xt), two.predict(blobs.Xt))
 
 
-def test_weight_on_one_class_alone_predicts_that_class(moons, monkeypatch):
-    give_weights(monkeypatch, moons.ys.astype(float))
-    method = KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
-    assert set(method.predict(moons.Xt)) == {1}
-
-
 def test_weights_that_are_all_zero_are_refused():
     # With a linear kernel the target lies opposite; eps of 1 then allows to give nothing weight.
     Xs, Xt = np.arange(1.0, 9)[:, None], -np.arange(1.0, 9)[:, None]
     with pytest.raises(ValueError, match="All weights are zero"):
         KernelMeanMatching(kernel="linear", eps=1).fit(Xs, np.arange(8) % 2, Xt)
-
-
-def test_a_linear_kernel_on_centred_domains_is_solved(moons):
-    Xs, Xt = moons.Xs - moons.Xs.mean(axis=0), moons.Xt - moons.Xt.mean(axis=0)
-    method = KernelMeanMatching(kernel="linear").fit(Xs, moons.ys, Xt)
-    np.testing.assert_allclose(method.weights_ @ Xs / len(Xs), 0, atol=1e-3)
 
 
 def test_an_answer_off_the_optimum_is_an_error(moons, monkeypatch):
@@ -170,36 +121,21 @@ def test_an_answer_off_the_optimum_is_an_error(moons, monkeypatch):
         KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
 
 
-def test_weights_whose_mean_is_out_of_bounds_are_an_error(moons, monkeypatch):
-    give_weights(monkeypatch, np.full(60, 3.0))
-    with pytest.raises(QuadraticProgramError, match=r"their mean is 1\.9e\+00 outside"):
-        KernelMeanMatching(eps=0.1).fit(moons.Xs, moons.ys, moons.Xt)
-
-
 class GivesUp:
-    """Stands in for the solver: says so, or answers with no numbers."""
+    """Stands in for the solver, and says that there is no solution."""
 
-    status = kmm.piqp.PIQP_PRIMAL_INFEASIBLE
     result = SimpleNamespace(x=np.ones(60))
 
     def setup(self, **problem):
         pass
 
     def solve(self):
-        return self.status
+        return kmm.piqp.PIQP_PRIMAL_INFEASIBLE
 
 
-class AnswersNaN(GivesUp):
-    status = kmm.piqp.PIQP_SOLVED
-    result = SimpleNamespace(x=np.full(60, np.nan))
-
-
-@pytest.mark.parametrize("solver", [GivesUp, AnswersNaN])
-def test_a_solver_that_gives_up_is_an_error(moons, monkeypatch, solver):
-    monkeypatch.setattr(kmm.piqp, "DenseSolver", solver)
-    with pytest.raises(
-        QuadraticProgramError, match=f"for 60 source rows .PIQP: {solver.status.name}"
-    ):
+def test_a_solver_that_gives_up_is_an_error(moons, monkeypatch):
+    monkeypatch.setattr(kmm.piqp, "DenseSolver", GivesUp)
+    with pytest.raises(QuadraticProgramError, match="PIQP: PIQP_PRIMAL_INFEASIBLE"):
         KernelMeanMatching().fit(moons.Xs, moons.ys, moons.Xt)
 
 

@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.utils import estimator_checks
 
 from baselines.reference import SourceOnly
 from krda.base import DomainAdaptationClassifier
@@ -29,23 +28,6 @@ LABEL_KINDS = {
     "three_integers": np.array([2, -1, 7]),
     "three_strings": np.array(["b", "a", "c"]),
 }
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        estimator_checks.check_estimator_cloneable,
-        estimator_checks.check_estimator_repr,
-        estimator_checks.check_get_params_invariance,
-        estimator_checks.check_no_attributes_set_in_init,
-        estimator_checks.check_set_params,
-        estimator_checks.check_valid_tag_types,
-    ],
-    ids=lambda check: check.__name__,
-)
-def test_checks_of_scikit_learn_that_fit_nothing_pass(make_method, check):
-    method = make_method()
-    check(type(method).__name__, method)
 
 
 def test_every_method_is_fitted_and_checked_by_the_contract_which_takes_no_target_labels(
@@ -110,14 +92,6 @@ def test_rows_that_cannot_be_fitted_to_are_refused_by_name(moons, where, spoil, 
         SourceOnly().fit(given["Xs"], moons.ys[: given["Xs"].shape[0]], given["Xt"])
 
 
-@pytest.mark.parametrize("where", ["Xs", "Xt"])
-def test_one_training_row_is_refused(moons, where):
-    given = {"Xs": moons.Xs, "Xt": moons.Xt}
-    given[where] = given[where][:1]
-    with pytest.raises(ValueError, match="minimum of 2 is required"):
-        SourceOnly().fit(given["Xs"], moons.ys[: len(given["Xs"])], given["Xt"])
-
-
 def test_rows_that_cannot_be_predicted_are_refused_by_name(make_method, moons):
     method = make_method().fit(moons.Xs, moons.ys, moons.Xt)
     for spoil, message in REFUSED.values():
@@ -138,11 +112,6 @@ def test_rows_that_cannot_be_predicted_are_refused_by_name(make_method, moons):
 def test_labels_that_cannot_be_fitted_to_are_refused(moons, labels, message):
     with pytest.raises(ValueError, match=message):
         SourceOnly().fit(moons.Xs, labels(moons), moons.Xt)
-
-
-def test_one_row_is_predicted_like_among_others(make_method, moons):
-    method = make_method().fit(moons.Xs, moons.ys, moons.Xt)
-    np.testing.assert_array_equal(method.predict(moons.Xt[:1]), method.predict(moons.Xt)[:1])
 
 
 @pytest.mark.filterwarnings("ignore:Columns .* are constant")  # KRDA says what it leaves out
@@ -167,22 +136,6 @@ def test_dependent_columns_do_no_harm(make_method, blobs, kind):
     assert np.mean(predicted == blobs.yt) > 0.5
 
 
-def test_integer_rows_are_as_good_as_floats(make_method, blobs):
-    Xs, Xt = np.rint(4 * blobs.Xs), np.rint(4 * blobs.Xt)
-    as_floats = make_method().fit(Xs, blobs.ys, Xt).predict(Xt)
-    as_integers = make_method().fit(Xs.astype(int), blobs.ys, Xt.astype(int))
-    np.testing.assert_array_equal(as_integers.predict(Xt.astype(int).tolist()), as_floats)
-
-
-def test_data_frames_are_as_good_as_arrays(make_method, blobs):
-    names = list("abcde")
-    Xs, Xt = pd.DataFrame(blobs.Xs, columns=names), pd.DataFrame(blobs.Xt, columns=names)
-    method = make_method().fit(Xs, pd.Series(blobs.ys, name="label"), Xt)
-    assert list(method.feature_names_in_) == names
-    plain = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
-    np.testing.assert_array_equal(method.predict(Xt), plain.predict(blobs.Xt))
-
-
 @pytest.mark.parametrize("names", [list("abcde"), [5, 6, 7, 8, 9]], ids=["names", "numbers"])
 def test_columns_of_other_labels_are_refused(make_method, blobs, names):
     Xs, Xt = (pd.DataFrame(X, columns=names) for X in (blobs.Xs, blobs.Xt))
@@ -204,13 +157,6 @@ def test_columns_are_matched_by_their_labels_in_any_order(make_method, blobs, na
     )
 
 
-def test_columns_labelled_by_numbers_are_as_good_as_arrays(make_method, blobs):
-    method = make_method().fit(pd.DataFrame(blobs.Xs), blobs.ys, pd.DataFrame(blobs.Xt))
-    plain = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt).predict(blobs.Xt)
-    np.testing.assert_array_equal(method.predict(pd.DataFrame(blobs.Xt)), plain)
-    np.testing.assert_array_equal(method.predict(blobs.Xt), plain)
-
-
 def test_a_regressor_is_refused_before_any_work(make_method, moons, monkeypatch):
     method = make_method()
     if "classifier" not in method.get_params(deep=False):
@@ -222,11 +168,6 @@ def test_a_regressor_is_refused_before_any_work(make_method, moons, monkeypatch)
     monkeypatch.setattr(type(method), "_align", work)
     with pytest.raises(ValueError, match="must be a classifier, got Ridge"):
         method.set_params(classifier=Ridge()).fit(moons.Xs, moons.ys, moons.Xt)
-
-
-def test_predict_before_fit_is_refused(make_method, moons):
-    with pytest.raises(NotFittedError):
-        make_method().predict(moons.Xt)
 
 
 def test_fit_leaves_parameters_and_input_alone(make_method, blobs):
@@ -248,51 +189,27 @@ def test_a_clone_of_a_fitted_method_is_unfitted_and_fits_alike(make_method, blob
     np.testing.assert_array_equal(copy.predict(blobs.Xt), method.predict(blobs.Xt))
 
 
-def test_two_fits_predict_the_same(make_method, domains):
-    method = make_method()
-    first = method.fit(domains.Xs, domains.ys, domains.Xt).predict(domains.Xt)
-    again = method.fit(domains.Xs, domains.ys, domains.Xt).predict(domains.Xt)
-    np.testing.assert_array_equal(again, first)
-
-
-def test_a_refit_forgets_the_first_data(make_method, moons, blobs):
-    method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt).fit(moons.Xs, moons.ys, moons.Xt)
-    fresh = make_method().fit(moons.Xs, moons.ys, moons.Xt)
-    np.testing.assert_array_equal(method.predict(moons.Xt), fresh.predict(moons.Xt))
-
-
 def fitted_attributes(method):
     return {name for name in vars(method) if name.endswith("_")}
 
 
-def test_a_refit_leaves_no_attribute_of_the_first_fit(make_method, moons, blobs):
+def test_a_refit_forgets_the_first_data(make_method, moons, blobs):
     method = make_method().fit(moons.Xs, moons.ys, moons.Xt)
     method.left_over_ = "of the first fit"
     method.fit(blobs.Xs, blobs.ys, blobs.Xt)
     fresh = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
     assert fitted_attributes(method) == fitted_attributes(fresh)
+    np.testing.assert_array_equal(method.predict(blobs.Xt), fresh.predict(blobs.Xt))
 
 
-@pytest.mark.parametrize("reason", ["input", "classifier", "interrupt"])
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_a_refit_that_fails_leaves_the_method_unfitted(
-    make_method, moons, blobs, monkeypatch, reason
+    make_method, moons, blobs, monkeypatch, error
 ):
     method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
-    parameters = {name: repr(value) for name, value in method.get_params().items()}
-    if reason == "input":
-        # Found last of all input, when the columns and the classes are known.
-        spoilt = np.full_like(moons.Xt, np.nan)
-        with pytest.raises(ValueError, match="Xt contains NaN"):
-            method.fit(moons.Xs, moons.ys, spoilt)
-    elif "classifier" in method.get_params(deep=False):
-        # After the alignment, at the very end.
-        error = RuntimeError if reason == "classifier" else KeyboardInterrupt
-        method.set_params(classifier=Refuses(error))
-        parameters = {name: repr(value) for name, value in method.get_params().items()}
-        with pytest.raises(error):
-            method.fit(moons.Xs, moons.ys, moons.Xt)
+    if "classifier" in method.get_params(deep=False):
+        method.set_params(classifier=Refuses(error))  # after the alignment, at the very end
     else:
-        error = FloatingPointError if reason == "classifier" else KeyboardInterrupt
         train = type(method)._train
 
         def train_and_fail(self, *args):
@@ -300,13 +217,11 @@ def test_a_refit_that_fails_leaves_the_method_unfitted(
             raise error
 
         monkeypatch.setattr(type(method), "_train", train_and_fail)
-        with pytest.raises(error):
-            method.fit(moons.Xs, moons.ys, moons.Xt)
+    with pytest.raises(error):
+        method.fit(moons.Xs, moons.ys, moons.Xt)
     assert fitted_attributes(method) == set()
-    assert {name: repr(value) for name, value in method.get_params().items()} == parameters
-    for X in (moons.Xt, blobs.Xt):
-        with pytest.raises(NotFittedError):
-            method.predict(X)
+    with pytest.raises(NotFittedError):
+        method.predict(blobs.Xt)
 
 
 class Refuses(ClassifierMixin, BaseEstimator):
@@ -324,7 +239,7 @@ def test_each_row_is_predicted_by_itself(make_method, domains):
     together = method.predict(domains.Xt)
     order = np.random.default_rng(0).permutation(len(domains.Xt))
     np.testing.assert_array_equal(method.predict(domains.Xt[order]), together[order])
-    np.testing.assert_array_equal(method.predict(domains.Xt[::3]), together[::3])
+    np.testing.assert_array_equal(method.predict(domains.Xt[:1]), together[:1])
 
 
 def test_another_classifier_can_be_put_in(make_method, blobs):

@@ -23,13 +23,6 @@ def test_standardisation_gives_both_domains_zero_mean_and_unit_variance(domains)
     np.testing.assert_array_equal(method.predict(domains.Xt), plain.predict(target))
 
 
-def test_standardisation_undoes_a_shift_and_a_scaling_of_columns(domains):
-    still = DomainStandardization().fit(domains.Xs, domains.ys, domains.Xs)
-    moved = domains.Xs * np.arange(1, domains.Xs.shape[1] + 1) - 7
-    method = DomainStandardization().fit(domains.Xs, domains.ys, moved)
-    np.testing.assert_array_equal(method.predict(moved), still.predict(domains.Xs))
-
-
 def test_a_constant_column_becomes_zero(blobs):
     Xt = blobs.Xt.copy()
     Xt[:, 1] = 0.1  # no exact binary fraction, so its computed variance is not exactly zero
@@ -42,13 +35,6 @@ def quantile_map(source, target):
     labels = np.arange(len(source)) % 2
     method = QuantileMapping(DummyClassifier()).fit(source[:, None], labels, target[:, None])
     return lambda values: method.transform(np.asarray(values, dtype=float)[:, None])[:, 0]
-
-
-def test_samples_of_one_size_are_mapped_in_order():
-    rng = np.random.default_rng(0)
-    source, target = rng.gamma(2, size=30), rng.normal(size=30)
-    moved = quantile_map(source, target)(source)
-    np.testing.assert_allclose(moved[np.argsort(source)], np.sort(target))
 
 
 def test_it_is_one_dimensional_optimal_transport(domains):
@@ -109,13 +95,3 @@ def test_the_classifier_sees_mapped_source_and_plain_target(domains):
     method = QuantileMapping().fit(domains.Xs, domains.ys, domains.Xt)
     plain = SVC().fit(method.transform(domains.Xs), domains.ys)
     np.testing.assert_array_equal(method.predict(domains.Xt), plain.predict(domains.Xt))
-
-
-def test_it_undoes_a_rising_change_of_each_column():
-    Xs = np.random.default_rng(3).gamma(1.5, size=(70, 8))
-    ys = np.arange(70) % 2
-    still = QuantileMapping().fit(Xs, ys, Xs)
-    moved = np.exp(Xs / 3)
-    method = QuantileMapping().fit(Xs, ys, moved)
-    np.testing.assert_allclose(method.transform(Xs), moved)
-    np.testing.assert_allclose(still.transform(Xs), Xs)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import ot
 import pytest
 from scipy.linalg import sqrtm
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
@@ -39,14 +35,6 @@ def test_emd_is_the_barycentric_map_of_the_exact_plan(domains):
     assert method.misplaced_mass_ < 1e-12
 
 
-def test_emd_between_samples_of_one_size_is_the_best_assignment(domains):
-    n = min(len(domains.Xs), len(domains.Xt))
-    Xs, Xt = domains.Xs[:n], domains.Xt[:n]
-    method = OptimalTransport().fit(Xs, domains.ys[:n], Xt)
-    chosen = linear_sum_assignment(cdist(Xs, Xt, "sqeuclidean"))[1]
-    np.testing.assert_allclose(method.transform(Xs), Xt[chosen], atol=1e-12)
-
-
 def test_sinkhorn_is_the_barycentric_map_of_the_entropic_plan(domains):
     method = OptimalTransport("sinkhorn", **ENTROPIC).fit(domains.Xs, domains.ys, domains.Xt)
     cost = squared_distances(domains)
@@ -64,15 +52,6 @@ def test_sinkhorn_is_the_barycentric_map_of_the_entropic_plan(domains):
     assert 0 < method.misplaced_mass_ < 1e-6
 
 
-def test_little_entropy_comes_to_the_exact_plan(moons):
-    exact = OptimalTransport().fit(moons.Xs, moons.ys, moons.Xt)
-    entropic = OptimalTransport("sinkhorn", reg_e=0.01, max_iter=50_000)
-    entropic.fit(moons.Xs, moons.ys, moons.Xt)
-    cost = squared_distances(moons)
-    lowest = np.sum(cost * exact.transport_.coupling_)
-    assert np.sum(cost * entropic.transport_.coupling_) == pytest.approx(lowest, rel=0.05)
-
-
 @pytest.mark.filterwarnings("ignore:Sinkhorn did not converge")  # of the reference call
 def test_the_class_term_is_pots(domains):
     method = OptimalTransport("sinkhorn_lpl1", reg_cl=0.05, **ENTROPIC)
@@ -83,17 +62,6 @@ def test_the_class_term_is_pots(domains):
         numInnerItermax=2000, stopInnerThr=1e-8,
     )  # fmt: skip
     np.testing.assert_allclose(method.transform(domains.Xs), barycentres(plan, domains.Xt))
-
-
-def test_the_class_term_keeps_the_classes_apart(moons):
-    def shared(method):
-        plan = method.fit(moons.Xs, moons.ys, moons.Xt).transport_.coupling_
-        by_class = np.stack([plan[moons.ys == c].sum(axis=0) for c in (0, 1)])
-        return by_class.min(axis=0).sum()
-
-    assert shared(OptimalTransport("sinkhorn_lpl1", reg_cl=0.5, **ENTROPIC)) < 0.5 * shared(
-        OptimalTransport("sinkhorn", **ENTROPIC)
-    )
 
 
 def test_the_label_minus_one_is_a_label_like_any_other(moons):
@@ -117,14 +85,6 @@ def test_linear_is_the_map_between_gaussians(domains):
     assert np.isnan(method.misplaced_mass_)
 
 
-def test_linear_is_pots_without_its_regularisation(domains):
-    pots = ot.da.LinearTransport(reg=1e-12).fit(Xs=domains.Xs, Xt=domains.Xt)
-    method = OptimalTransport("linear").fit(domains.Xs, domains.ys, domains.Xt)
-    np.testing.assert_allclose(
-        method.transform(domains.Xs), pots.transform(Xs=domains.Xs), atol=1e-8
-    )
-
-
 def degenerate(blobs, kind):
     """Domains whose covariances have no inverse."""
     rng = np.random.default_rng(4)
@@ -132,8 +92,6 @@ def degenerate(blobs, kind):
     if kind == "collinear":
         for X in (Xs, Xt):
             X[:, 4] = X[:, 0] - 2 * X[:, 1] + 7
-    elif kind == "twice the same column":
-        Xs, Xt = np.repeat(Xs, 2, axis=1), np.repeat(Xt, 2, axis=1)
     elif kind == "constant":
         Xs[:, 2], Xt[:, 2] = 0.1, 1e6 / 3
     elif kind == "constant in the source":
@@ -158,7 +116,7 @@ def degenerate(blobs, kind):
 @pytest.mark.parametrize(
     "kind",
     [
-        "collinear", "twice the same column", "constant", "constant in the source",
+        "collinear", "constant", "constant in the source",
         "constant in the target", "more columns than rows", "two source rows", "other units",
         pytest.param("units far apart", marks=pytest.mark.xfail(
             reason="the matrix is symmetric to 1.8e-6 of its scale, not to 1.3e-6", strict=False)),
@@ -213,13 +171,6 @@ def test_underflow_is_an_error_and_no_row_at_the_origin(moons):
         method.fit(moons.Xs, moons.ys, moons.Xt + 10)
 
 
-def test_a_plan_of_nan_is_an_error(moons):
-    # All costs are zero, and 'max' divides by the largest.
-    Xs, Xt = np.ones_like(moons.Xs), np.ones_like(moons.Xt)
-    with pytest.raises(TransportError, match=r"NaN|optimality"):
-        OptimalTransport("sinkhorn", norm="max", max_iter=20).fit(Xs, moons.ys, Xt)
-
-
 def test_a_row_out_of_reach_of_the_entropic_map_is_an_error(moons):
     method = OptimalTransport("sinkhorn").fit(moons.Xs, moons.ys, moons.Xt)
     with pytest.raises(FloatingPointError, match="transported source"):
@@ -234,11 +185,6 @@ def test_a_row_out_of_reach_of_the_entropic_map_is_an_error(moons):
 def test_wrong_parameters_are_refused_by_name(moons, wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must"):
         OptimalTransport(**wrong).fit(moons.Xs, moons.ys, moons.Xt)
-
-
-def test_importing_the_module_does_not_import_pot():
-    code = "import sys, baselines.optimal_transport; sys.exit('ot' in sys.modules)"
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_it_agrees_with_skada(domains):

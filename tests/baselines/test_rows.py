@@ -43,13 +43,6 @@ def test_every_epoch_passes_once_over_the_largest_domain(sizes, batch_size, n_ep
         assert counts.max() - counts.min() <= 1
 
 
-@pytest.mark.parametrize("size", [33, 65])
-def test_a_last_batch_of_one_row_is_spread_over_the_others(size):
-    numbers = torch.arange(size)[None]
-    (batches,) = epochs_of_batches([(numbers,)], 32, 1, [generator()])
-    assert [len(batch[0][0]) for batch in batches] == {33: [17, 16], 65: [22, 22, 21]}[size]
-
-
 def test_each_model_draws_its_rows_and_what_belongs_to_a_row_stays_with_it():
     values = torch.randn(2, 11, 2, generator=generator())
     domains = [(values, values.sum(dim=2)), (torch.arange(7).repeat(2, 1),)]

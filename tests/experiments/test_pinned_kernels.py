@@ -102,16 +102,6 @@ def test_these_tests_run_with_the_pinned_kernels():
     assert_pinned(kernels_in_use())
 
 
-@needs_avx2
-def test_a_measurement_of_speed_within_a_pinned_process_has_the_users_kernels():
-    code = (
-        "import os; from experiments.threads import KERNELS, limit_threads\n"
-        "os.environ.update(KERNELS); limit_threads(kernels=False)\n"
-        "assert not set(KERNELS) & set(os.environ)"
-    )
-    run(code)
-
-
 def test_importing_the_library_sets_nothing():
     code = (  # sklearn sets a variable of its own
         "import os, numba, sklearn, torch; before = dict(os.environ)\n"
@@ -130,12 +120,6 @@ def test_a_processor_without_avx2_is_left_alone_with_one_warning(monkeypatch, ca
     threads.set_thread_variables()
     assert not any(variable in os.environ for variable in KERNELS)
     assert capsys.readouterr().err.count("AVX2") == 1
-
-
-def test_another_word_for_the_switch_is_refused(monkeypatch):
-    monkeypatch.setenv(SWITCH, "off")
-    with pytest.raises(SystemExit, match=r"must be pinned .* or unpinned; got 'off'"):
-        threads.set_thread_variables()
 
 
 @pytest.mark.parametrize(

@@ -38,31 +38,23 @@ def test_one_cell_is_run_printed_stored_and_then_read_instead_of_run(tmp_path):
     assert "read from" in second.stdout
     assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
     assert first.stderr == ""
-    forced = run(tmp_path, *cell, "runtime.force=true")
-    assert "written to" in forced.stdout
     assert len(records(tmp_path)) == 1
 
 
-def test_a_sweep_runs_every_combination_and_overrides_give_cells_of_their_own(tmp_path):
-    done = run(tmp_path, "-m", "method=source_only,ot", "dataset.angle=10,20,30")
+def test_a_sweep_runs_every_combination(tmp_path):
+    done = run(tmp_path, "-m", "method=source_only,ot", "dataset.angle=10,20")
     assert done.returncode == 0, done.stderr
-    again = run(tmp_path, "-m", "method=krda", "method.n_components=2,3", "dataset.angle=10")
-    assert again.returncode == 0, again.stderr
-    found = records(tmp_path)
-    assert len(found) == 8
-    assert {(task, method) for task, method, _ in found} == {
-        (task, method) for task in ("10", "20", "30") for method in ("source_only", "ot")
-    } | {("10", "krda")}
+    assert {(task, method) for task, method, _ in records(tmp_path)} == {
+        (task, method) for task in ("10", "20") for method in ("source_only", "ot")
+    }
 
 
-@pytest.mark.parametrize("launch", [(), ("-m",)])
-def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(tmp_path, launch):
-    done = run(tmp_path, *launch, "method=krda", "method.n_components=-1,2" if launch else
-               "method.n_components=-1")  # fmt: skip
+def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(tmp_path):
+    done = run(tmp_path, "method=krda", "method.n_components=-1")
     assert done.returncode == 1
     assert "n_components must be an integer of at least 1, got -1" in done.stderr
-    outcomes = [record.complete for record in records(tmp_path).values()]
-    assert sorted(outcomes) == ([False, True] if launch else [False])
+    (record,) = records(tmp_path).values()
+    assert not record.complete
 
 
 def test_a_misspelt_override_names_what_is_wrong_before_anything_runs(tmp_path):
@@ -77,7 +69,7 @@ def test_a_misspelt_override_names_what_is_wrong_before_anything_runs(tmp_path):
     [
         "runtime.results=", "runtime.results=.", "runtime.results=null", f"runtime.results={ROOT}",
         "runtime.timeout_seconds=-1", "runtime.timeout_seconds=0", "runtime.timeout_seconds=soon",
-        "runtime.timeout_seconds=true", "runtime.force=perhaps", "runtime.force=1",
+        "runtime.force=perhaps", "runtime.force=1", "runtime.objective=precision",
     ],
 )  # fmt: skip
 def test_how_a_cell_is_run_is_checked(override, monkeypatch):

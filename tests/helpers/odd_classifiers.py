@@ -14,9 +14,9 @@ class Odd(ClassifierMixin, BaseEstimator):
     """Does in its n-th fit what the n-th entry of ``plan`` says, the last one for ever after.
 
     ``log`` is a file to which each fit appends a line, so that fits are counted over processes.
-    A plan's entries: "ok"; "raise"; "kill", "crash", "exit" and "gone" (``os._exit`` with 7 and 0);
-    "quit" (``sys.exit``); "fork", to go on in a child as well; "linger", to leave a child behind
-    and die; "wait", until there is a file "go" beside the log; or seconds to sleep.
+    A plan's entries: "ok"; "raise"; "kill"; "crash"; "exit" (``os._exit``); "quit" (``sys.exit``);
+    "fork", to go on in a child as well; "linger", to leave a child behind and die; "wait", until
+    there is a file "go" beside the log; or seconds to sleep.
     """
 
     def __init__(self, log, plan=("ok",)):
@@ -34,8 +34,6 @@ class Odd(ClassifierMixin, BaseEstimator):
                 os.kill(os.getpid(), signal.SIGKILL)
             case "exit":
                 os._exit(7)
-            case "gone":
-                os._exit(0)
             case "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "quit":
@@ -44,7 +42,7 @@ class Odd(ClassifierMixin, BaseEstimator):
                 os.fork()
             case "linger":
                 if os.fork() == 0:
-                    time.sleep(180)
+                    time.sleep(30)
                     os._exit(0)
                 os.kill(os.getpid(), signal.SIGKILL)
             case "wait":

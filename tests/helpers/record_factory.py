@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from experiments.store.records import Outcome, Record
 from experiments.store.text import sha256_of
 
@@ -32,9 +30,3 @@ def make_record(
         outcomes=tuple(make_outcome(i, value) for i, value in enumerate(values)),
         environment={},
     )
-
-
-def failed(record: Record) -> Record:
-    """The same with its last repetition failed."""
-    lost = make_outcome(len(record.outcomes) - 1, "failed: made up")
-    return replace(record, outcomes=(*record.outcomes[:-1], lost))

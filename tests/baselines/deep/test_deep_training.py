@@ -1,10 +1,8 @@
 """The training loop: Adam's steps, divergence, held-out stopping."""
 
-import contextlib
 import itertools
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -22,27 +20,6 @@ class Weights(nn.Module):
 
 def steps(n_steps, n_epochs):
     return iter([[(torch.arange(2),)] * n_steps] * n_epochs)
-
-
-def test_training_takes_the_steps_of_adam():
-    """Against Adam written out, on quadratics whose gradient is known."""
-    models, target = Weights(2), torch.tensor([1.0, -2.0])
-    trained = train(
-        models,
-        lambda batch: {LOSS: (models.weight - target) ** 2},
-        steps(3, 2),
-        learning_rate=0.1,
-        what="a quadratic",
-    )
-    w, m, v, expected = np.zeros(2), np.zeros(2), np.zeros(2), []
-    for t in range(1, 7):
-        g = 2 * (w - [1, -2])
-        expected.append((w - [1, -2]) ** 2)
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
-        w = w - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    np.testing.assert_allclose(models.weight.detach().numpy(), w, rtol=1e-5)
-    np.testing.assert_allclose(np.column_stack(trained.losses), expected, rtol=1e-5)
-    assert trained.errors == [None, None]
 
 
 def watched(losses_of_step, n_models, n_steps=3, n_epochs=4):
@@ -82,14 +59,6 @@ def test_training_ends_once_all_models_have_diverged():
     )
     assert n_steps == 2
     assert ["step 2" in str(trained.errors[0]), "step 1" in str(trained.errors[1])] == [True] * 2
-
-
-def test_no_epochs_leave_the_models_as_they_are():
-    models = Weights()
-    trained = train(models, lambda batch: {}, iter([]), learning_rate=0.1, what="METHOD")
-    assert [len(of_model) for of_model in trained.losses] == [0]
-    assert trained.errors == [None]
-    assert models.weight.item() == 0.0
 
 
 def scripted(held_out_losses, patience, diverges=None, n_epochs=9):
@@ -141,20 +110,17 @@ def denormals_are_zero():
 
 
 @pytest.mark.parametrize("before", [False, True])
-@pytest.mark.parametrize("fails", [False, True])
-def test_training_takes_denormals_as_zero_and_leaves_the_processor_as_it_was(before, fails):
+def test_training_takes_denormals_as_zero_and_leaves_the_processor_as_it_was(before):
     if not torch.set_flush_denormal(before):
         pytest.skip("this processor has no such mode")
     seen, models = [], Weights()
 
     def losses_of(batch):
         seen.append(denormals_are_zero())
-        if fails:
-            raise RuntimeError
-        return {LOSS: 1.0 + models.weight}
+        raise RuntimeError
 
     try:
-        with pytest.raises(RuntimeError) if fails else contextlib.nullcontext():
+        with pytest.raises(RuntimeError):
             train(models, losses_of, steps(1, 1), learning_rate=0.1, what="METHOD")
         assert seen == [True]
         assert denormals_are_zero() == before

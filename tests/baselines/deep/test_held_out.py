@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.deep import joint, networks, source_hypothesis
+from baselines.deep import joint, source_hypothesis
 from baselines.deep.adversarial import CDAN, DANN
 from baselines.deep.discrepancy import DAN, JAN
 from baselines.deep.networks import n_rnade_parameters
@@ -122,30 +122,3 @@ def test_the_held_out_loss_of_the_discrepancy_methods_is_their_objective(method,
     )
     assert twice - once == pytest.approx(once - plain, abs=1e-5)
     assert once != plain
-
-
-@every_method
-def test_held_out_rows_and_all_else_come_from_the_seed(method):
-    Xs, ys, Xt = overlapping()
-    one, same, other = (
-        method(**{**HELD_OUT, "random_state": seed}).fit(Xs, ys, Xt) for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(one.losses_, same.losses_)
-    np.testing.assert_array_equal(one.predict_proba(Xt), same.predict_proba(Xt))
-    assert not np.array_equal(one.predict_proba(Xt), other.predict_proba(Xt))
-
-
-def test_shots_source_network_does_not_know_the_target_whose_rows_are_held_out():
-    Xs, ys, Xt = overlapping()
-    one, other = (
-        SHOT(**HELD_OUT, n_adaptation_epochs=0).fit(Xs, ys, target).predict_proba(Xs)
-        for target in (Xt, 100 * Xt[:10] + 5)
-    )
-    np.testing.assert_array_equal(one, other)
-
-
-@every_method
-def test_nothing_is_held_out_by_default(method, monkeypatch):
-    monkeypatch.setattr(networks, "hold_out", None)
-    model = method(hidden_size=4, n_epochs=3, batch_size=10, random_state=0).fit(*overlapping())
-    assert len(model.losses_) == (18 + 15 * 5 if method is SHOT else 18)

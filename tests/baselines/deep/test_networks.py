@@ -1,16 +1,11 @@
 """What the deep methods share beyond the contract that test_method_contract.py holds them to."""
 
-import inspect
-import pickle
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import torch
 
 from baselines.deep.adversarial import CDAN, DANN
 from baselines.deep.discrepancy import DAN, JAN
-from baselines.deep.networks import cross_entropy
 from baselines.deep.source_hypothesis import SHOT
 
 JOINT = [DANN, CDAN, DAN, JAN]
@@ -46,13 +41,6 @@ def leaning(seed, n=200, shift=-3.0):
 
 
 @every_method
-def test_no_signature_has_room_for_target_labels(method):
-    assert list(inspect.signature(method.fit).parameters) == ["self", "Xs", "ys", "Xt"]
-    assert list(inspect.signature(method.predict).parameters) == ["self", "X"]
-    assert not any("yt" in name for name in inspect.signature(method.__init__).parameters)
-
-
-@every_method
 def test_defaults_are_those_of_the_paper(method):
     parameters = method().get_params()
     assert parameters["hidden_size"] == 250
@@ -60,15 +48,6 @@ def test_defaults_are_those_of_the_paper(method):
     assert parameters["learning_rate"] == 1e-3
     if method is not SHOT:
         assert parameters["trade_off"] == 1.0
-
-
-@every_method
-def test_network_has_five_linear_layers_of_the_paper(method):
-    Xs, ys, Xt, _ = blobs(10, 10)
-    network = method(n_epochs=1, random_state=0).fit(Xs, ys, Xt).network_
-    linear = [layer for layer in network.features if isinstance(layer, torch.nn.Linear)]
-    assert [layer.weight.shape for layer in linear] == [(250, 2)] + [(250, 250)] * 3
-    assert network(torch.zeros(3, 2))[0].shape == (3, 2)
 
 
 @every_method
@@ -97,27 +76,10 @@ def test_alignment_drops_the_column_that_moved(method, parameters):
     assert np.median(adapted) > 0.93
 
 
-def test_without_trade_off_all_joint_methods_agree_to_the_bit():
-    Xs, ys, Xt, _ = blobs(50, 40)
-    first, *others = (
-        method(**SMALL, trade_off=0).fit(Xs, ys, Xt).predict_proba(Xt) for method in JOINT
-    )
-    for other in others:
-        np.testing.assert_array_equal(first, other)
-
-
-@every_joint_method
-def test_trade_off_changes_the_network(method):
-    Xs, ys, Xt, _ = blobs(50, 40)
-    none, some = (
-        method(**SMALL, trade_off=eta).fit(Xs, ys, Xt).predict_proba(Xt) for eta in (0, 20)
-    )
-    assert np.abs(none - some).max() > 1e-4
-
-
 @pytest.mark.parametrize(
     ("method", "option", "values"),
     [
+        *((method, "trade_off", (0, 20)) for method in JOINT),
         (DANN, "warmup_steps", (10, 1000)),
         (CDAN, "warmup_steps", (10, 1000)),
         (CDAN, "entropy_conditioning", (False, True)),
@@ -140,23 +102,13 @@ def test_every_option_reaches_the_training(method, option, values):
 
 
 @every_method
-def test_predictions_do_not_depend_on_the_batch(method):
-    Xs, ys, Xt, _ = blobs(n_classes=3)
-    model = method(**SMALL).fit(Xs, ys, Xt)
-    together = model.predict_proba(Xt)
-    one_by_one = np.vstack([model.predict_proba(row[None]) for row in Xt])
-    np.testing.assert_allclose(together, one_by_one, atol=1e-5)
-    np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-6)
-    np.testing.assert_array_equal(model.predict(Xt), model.classes_[together.argmax(axis=1)])
-
-
-@every_method
 def test_long_input_is_predicted_in_parts(method, monkeypatch):
     Xs, ys, Xt, _ = blobs()
     model = method(**SMALL).fit(Xs, ys, Xt)
     together = model.predict_proba(Xt)
     monkeypatch.setattr("baselines.deep.networks.PREDICTION_ROWS", 7)
     np.testing.assert_allclose(model.predict_proba(Xt), together, atol=1e-5)
+    np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-6)
 
 
 @every_method
@@ -213,19 +165,6 @@ def test_torchs_defaults_change_nothing(method, held_out, request):
 
 
 @every_method
-def test_fits_in_parallel_threads_do_not_disturb_each_other(method):
-    Xs, ys, Xt, _ = blobs()
-
-    def run(seed):
-        return method(**{**SMALL, "random_state": seed}).fit(Xs, ys, Xt).predict_proba(Xt)
-
-    alone = [run(seed) for seed in range(3)]
-    with ThreadPoolExecutor(3) as pool:
-        together = list(pool.map(run, range(3)))
-    np.testing.assert_array_equal(alone, together)
-
-
-@every_method
 def test_rows_beyond_single_precision_are_refused(method):
     Xs, ys, Xt, _ = blobs()
     model = method(**SMALL).fit(Xs, ys, Xt)
@@ -237,30 +176,21 @@ WRONG = [
     *((method, name, value) for method in METHODS for name, value in [
         ("hidden_size", 0),
         ("hidden_size", {"n_components": 5}),
-        ("hidden_size", {"rnade_hidden_size": 0, "n_components": 5}),
-        ("hidden_size", "match"),
         ("n_layers", 1),
         ("n_epochs", 0),
         ("batch_size", 1),
         ("learning_rate", -1.0),
-        ("validation_fraction", 0.0),
         ("validation_fraction", 1.0),
-        ("validation_fraction", "a tenth"),
         ("patience", 0),
         ("standardize", "no"),
         ("device", "abacus"),
     ]),
     *((method, "trade_off", -1.0) for method in JOINT),
     (DANN, "warmup_steps", 0),
-    (CDAN, "warmup_steps", 0),
     (CDAN, "entropy_conditioning", "no"),
     (DAN, "linear", "no"),
-    (JAN, "linear", 1),
     (DAN, "bandwidth_factors", ()),
-    (DAN, "bandwidth_factors", 0.5),
-    (JAN, "bandwidth_factors", "0.5"),
-    (DAN, "bandwidth_factors", (1.0, -1.0)),
-    (JAN, "bandwidth_factors", (0.0,)),
+    (JAN, "bandwidth_factors", (1.0, 0.0)),
     (JAN, "softmax_sigma", 0.0),
     (SHOT, "label_smoothing", 1.0),
     (SHOT, "pseudo_label_weight", -0.1),
@@ -273,33 +203,6 @@ def test_invalid_parameters_are_named(method, parameter, value):
     Xs, ys, Xt, _ = blobs()
     with pytest.raises(ValueError, match=parameter):
         method(**{**SMALL, parameter: value}).fit(Xs, ys, Xt)
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_cross_entropy_is_torchs(smoothing):
-    logits = torch.randn(4, 6, 3, generator=torch.Generator().manual_seed(0))
-    labels = torch.randint(3, (4, 6), generator=torch.Generator().manual_seed(1))
-    losses = cross_entropy(logits, torch.nn.functional.one_hot(labels, 3).float(), smoothing)
-    for loss, own, of_own in zip(losses, logits, labels, strict=True):
-        expected = torch.nn.functional.cross_entropy(own, of_own, label_smoothing=smoothing)
-        torch.testing.assert_close(loss, expected)
-
-
-@every_method
-def test_scale_of_the_columns_does_not_matter(method):
-    Xs, ys, Xt, _ = blobs()
-    plain = method(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
-    scale, offset = np.array([1e9, 1e-7]), np.array([1e9, 0.0])
-    moved = method(**SMALL).fit(Xs * scale + offset, ys, Xt * scale + offset)
-    np.testing.assert_allclose(moved.predict_proba(Xt * scale + offset), plain, atol=1e-3)
-
-
-@every_method
-def test_scaling_can_be_left_out(method):
-    Xs, ys, Xt, _ = blobs()
-    model = method(**SMALL, standardize=False).fit(Xs, ys, Xt)
-    assert model.scaler_ is None
-    assert model.predict(Xt).shape == (60,)
 
 
 @every_joint_method
@@ -323,13 +226,6 @@ def test_a_transfer_loss_that_is_not_traded_for_cannot_fail(method):
 
 
 @every_method
-def test_a_training_that_explodes_names_its_step(method):
-    Xs, ys, Xt, _ = blobs()
-    with pytest.raises(FloatingPointError, match=r"diverged in step \d+ \(epoch \d+\)"):
-        method(**{**SMALL, "learning_rate": 1e30}).fit(Xs, ys, Xt)
-
-
-@every_method
 def test_a_network_without_finite_answers_does_not_predict(method):
     Xs, ys, Xt, _ = blobs()
     model = method(**SMALL).fit(Xs, ys, Xt)
@@ -337,14 +233,6 @@ def test_a_network_without_finite_answers_does_not_predict(method):
         model.network_.head.bias.fill_(torch.nan)
     with pytest.raises(FloatingPointError, match="output of the network"):
         model.predict(Xt)
-
-
-@every_method
-def test_fitted_methods_can_be_stored(method):
-    Xs, ys, Xt, _ = blobs()
-    model = method(**SMALL)
-    expected = model.fit(Xs, ys, Xt).predict_proba(Xt)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(Xt), expected)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

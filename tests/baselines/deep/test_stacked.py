@@ -5,11 +5,9 @@ import pickle
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
-from baselines.deep.stacked import WeightNormLinear, build, mlp, stack, unstack
+from baselines.deep.stacked import WeightNormLinear, build, mlp, stack
 
 CPU = torch.device("cpu")
 
@@ -68,74 +66,6 @@ def test_values_gradients_and_statistics_are_those_of_torchs_modules(shape, last
     by_stack = together.eval()(x)
     for r, network in enumerate(networks):
         torch.testing.assert_close(by_stack[r], network.eval()(x[r]))
-
-
-def test_a_bias_before_batch_normalisation_is_not_trained():
-    network = chain(2, 6, 3)
-    assert [p.requires_grad for p in (network[0].bias, network[3].bias)] == [False, True]
-
-
-def test_what_was_learnt_comes_back_to_each_module_in_memory_of_its_own():
-    networks = [chain(2, 6, 3, seed) for seed in range(2)]
-    together = stack(networks)
-    with torch.no_grad():
-        for parameter in together.parameters():
-            parameter += torch.arange(2).reshape(2, *[1] * (parameter.ndim - 1))
-    before = [{k: v.clone() for k, v in network.state_dict().items()} for network in networks]
-    unstack(together, networks)
-    for r, (network, start) in enumerate(zip(networks, before, strict=True)):
-        for name, parameter in network.named_parameters():
-            assert torch.equal(parameter, start[name] + r)
-            assert parameter.untyped_storage().nbytes() == parameter.nbytes
-
-
-def two_steps(networks, x):
-    """Outputs and parameters of a stack after two steps of Adam."""
-    together = stack(networks)
-    optimizer = torch.optim.Adam(
-        [p for p in together.parameters() if p.requires_grad], lr=0.01, fused=True
-    )
-    for _ in range(2):
-        y = together(x)
-        optimizer.zero_grad()
-        y.square().sum().backward()
-        optimizer.step()
-    return [y.detach(), *together.state_dict().values(), together.eval()(x).detach()]
-
-
-@settings(max_examples=15, deadline=None)
-@given(
-    n_models=st.integers(2, 5),
-    n=st.integers(2, 70),
-    shape=st.tuples(
-        st.sampled_from([1, 2, 27]), st.sampled_from([1, 2, 15, 64]), st.integers(1, 5)
-    ),
-    last=st.sampled_from([nn.Linear, WeightNormLinear]),
-    other=st.sampled_from(["other numbers", "not finite"]),
-    seed=st.integers(0, 2**31),
-)
-def test_a_model_takes_the_same_steps_to_the_bit_whatever_the_others_hold(
-    n_models, n, shape, last, other, seed
-):
-    at = seed % n_models
-
-    def run(seed_of_others, spoilt):
-        seeds = [seed_of_others] * n_models
-        seeds[at] = seed
-        x = torch.cat([draw(1, n, shape[0], seed=own) for own in seeds])
-        if spoilt:
-            x[torch.arange(n_models) != at] = torch.nan
-        return two_steps([chain(*shape, own, last) for own in seeds], x)
-
-    for one, same in zip(run(seed + 1, False), run(seed + 2, other == "not finite"), strict=True):
-        assert torch.equal(one[at], same[at])
-
-
-def test_layers_that_are_not_known_are_refused():
-    with pytest.raises(TypeError, match="PReLU"):
-        stack([nn.Sequential(nn.Linear(2, 2), nn.PReLU())])
-    with pytest.raises(TypeError, match="No start is defined for layers of type Bilinear"):
-        build(lambda: nn.Bilinear(2, 2, 2), generator(), CPU)
 
 
 def test_first_weights_have_torchs_own_bounds():

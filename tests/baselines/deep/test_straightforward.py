@@ -113,6 +113,21 @@ def descend(parameters, losses, learning_rate=1e-3):
     return values
 
 
+def assert_fitted(fit, network, losses, rtol=1e-7, atol=0.0):
+    """Compare with the network and the losses of another way to train."""
+    np.testing.assert_allclose(fit.losses_, losses, rtol=rtol, atol=atol)
+    torch.testing.assert_close(
+        fit.network_.state_dict(), network.state_dict(), rtol=1e-5, atol=1e-6
+    )
+
+
+def joint_losses(network, transfer, trade_off, source, target):
+    for (x_s, y_s), (x_t,) in zip(source, target, strict=True):
+        (g_s, f_s), (g_t, f_t) = network(x_s), network(x_t)
+        loss = F.cross_entropy(g_s, y_s)
+        yield loss + trade_off * transfer(g_s, f_s, g_t, f_t) if trade_off > 0 else loss
+
+
 @pytest.mark.parametrize(("method", "parameters"), JOINT, ids=str)
 def test_joint_methods_take_the_steps_of_the_straightforward_loop(method, parameters):
     Xs, labels, Xt = data()
@@ -125,63 +140,44 @@ def test_joint_methods_take_the_steps_of_the_straightforward_loop(method, parame
             n_inputs = 20 * (N_CLASSES if method is CDAN else 1)
             discriminator = build(lambda n=n_inputs: DomainDiscriminator(n, 20), side, CPU)
             trained += list(discriminator.double().parameters())
-        transfer = dalibs_loss(fit, discriminator)
         epochs = list(orders(SIZES, SMALL["n_epochs"], generator))
         source = batches((Xs[model], labels[model]), [rows for rows, _ in epochs], 4)
         target = batches((Xt[model],), [rows for _, rows in epochs], 4)
+        transfer = dalibs_loss(fit, discriminator)
+        losses = joint_losses(network, transfer, fit.trade_off, source, target)
+        assert_fitted(fit, network, descend(trained, losses))
 
-        def losses():
-            for (x_s, y_s), (x_t,) in zip(source, target, strict=True):  # noqa: B023
-                (g_s, f_s), (g_t, f_t) = network(x_s), network(x_t)  # noqa: B023
-                loss = F.cross_entropy(g_s, y_s)
-                if fit.trade_off > 0:  # noqa: B023
-                    loss = loss + fit.trade_off * transfer(g_s, f_s, g_t, f_t)  # noqa: B023
-                yield loss
 
-        np.testing.assert_allclose(fit.losses_, descend(trained, losses()), rtol=1e-7)
-        torch.testing.assert_close(
-            fit.network_.state_dict(), network.state_dict(), rtol=1e-5, atol=1e-6
-        )
+def shot_losses(network, Xt, epochs):
+    for (order,) in epochs:
+        with torch.no_grad():
+            logits, features = network.eval()(Xt)
+        network.train()
+        found = centroid_labels(features[None], torch.softmax(logits, dim=1)[None])[0]
+        for x, y in batches((Xt, found), [order], count_batches(SIZES[1], 16)):
+            logits, _ = network(x)
+            p = torch.softmax(logits, dim=1)
+            entropy = -(p * p.log()).sum(dim=1).mean()
+            diversity = -(p.mean(dim=0) * p.mean(dim=0).log()).sum()
+            yield entropy - diversity + 0.3 * F.cross_entropy(logits, y)
 
 
 def test_shot_takes_the_steps_of_the_straightforward_loop():
     Xs, labels, Xt = data()
-    n_s, n_t = (count_batches(size, 16) for size in SIZES)
     for model, fit in enumerate(train_stacked(*SHOTS[0])):
         generator = seeded(model)
         network = build(lambda: SHOT._network(2, N_CLASSES, 20, 4), generator, CPU).double()
-
-        def on_the_source():
-            rows = [epoch[0] for epoch in orders(SIZES[:1], 8, generator)]  # noqa: B023
-            for x, y in batches((Xs[model], labels[model]), rows, n_s):  # noqa: B023
-                yield F.cross_entropy(network(x)[0], y, label_smoothing=0.1)  # noqa: B023
-
-        def on_the_target():
-            for (order,) in orders(SIZES[1:], 5, generator):  # noqa: B023
-                with torch.no_grad():
-                    logits, features = network.eval()(Xt[model])  # noqa: B023
-                network.train()  # noqa: B023
-                found = centroid_labels(features[None], torch.softmax(logits, dim=1)[None])[0]
-                for x, y in batches((Xt[model], found), [order], n_t):  # noqa: B023
-                    logits, _ = network(x)  # noqa: B023
-                    p = torch.softmax(logits, dim=1)
-                    entropy = -(p * p.log()).sum(dim=1).mean()
-                    diversity = -(p.mean(dim=0) * p.mean(dim=0).log()).sum()
-                    yield entropy - diversity + 0.3 * F.cross_entropy(logits, y)
-
-        expected = descend(network.parameters(), on_the_source())
-        expected += descend(network.features.parameters(), on_the_target())
-        np.testing.assert_allclose(fit.losses_, expected, rtol=1e-6, atol=1e-9)
-        torch.testing.assert_close(
-            fit.network_.state_dict(), network.state_dict(), rtol=1e-5, atol=1e-6
-        )
+        rows = [order for (order,) in orders(SIZES[:1], 8, generator)]
+        source = batches((Xs[model], labels[model]), rows, count_batches(SIZES[0], 16))
+        losses = (F.cross_entropy(network(x)[0], y, label_smoothing=0.1) for x, y in source)
+        expected = descend(network.parameters(), losses)
+        adapted = shot_losses(network, Xt[model], orders(SIZES[1:], 5, generator))
+        expected += descend(network.features.parameters(), adapted)
+        assert_fitted(fit, network, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(("method", "parameters"), [*JOINT, *SHOTS], ids=str)
 def test_three_together_take_the_steps_of_each_alone(method, parameters):
     for model, fit in enumerate(train_stacked(method, parameters)):
         (alone,) = train_stacked(method, parameters, (model,))
-        np.testing.assert_allclose(fit.losses_, alone.losses_, rtol=1e-7, atol=1e-10)
-        torch.testing.assert_close(
-            fit.network_.state_dict(), alone.network_.state_dict(), rtol=1e-5, atol=1e-6
-        )
+        assert_fitted(fit, alone.network_, alone.losses_, atol=1e-10)

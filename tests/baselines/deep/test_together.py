@@ -137,12 +137,3 @@ def test_a_fitted_method_holds_nothing_of_the_others(method):
     assert_same(stored, together[1], given[1].Xt)
     alone = method(**SMALL, random_state=1).fit(*given[1])
     assert len(pickle.dumps(together[1])) == len(pickle.dumps(alone))
-
-
-@every_method
-def test_the_random_state_of_each_decides(method):
-    rows = domains(0)
-    one, same, other = (method(**SMALL, random_state=seed) for seed in (3, 3, 4))
-    assert fit_together([one, same, other], [rows] * 3) == [None] * 3
-    assert_close(one, same)
-    assert not np.allclose(one.losses_[:4], other.losses_[:4], rtol=1e-3, atol=1e-5)

@@ -4,20 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import threadpoolctl
 from cell_factory import make_cell, without_times
 
+from baselines.reference import SourceOnly
 from experiments.cells import repetitions
 from experiments.cells.cell import Cell
-from experiments.cells.protocol import Measurement
 from experiments.cells.repetitions import kept_outcomes, lost_outcome, record_of, run_cell
 from experiments.cells.state import cell_state, state_of
-from experiments.store.provenance import environment
 from experiments.store.records import RecordStore, dumps
 from krda.density.training import DivergenceError
 
 
-@pytest.mark.parametrize("method", ["krda", "krda_random", "ot", "sa", "dann", "shot", "kmm"])
+@pytest.mark.parametrize("method", ["krda_random", "ot", "dann", "shot", "kmm"])
 def test_two_runs_of_a_cell_give_the_same_record_apart_from_times(method):
     cell = make_cell(method=method)
     first, second = run_cell(cell), run_cell(cell)
@@ -113,12 +111,6 @@ def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tm
     assert cell_state(cell, store).state == "done"
 
 
-def test_a_wrong_parameter_name_fails_the_repetitions_not_the_run():
-    record = run_cell(make_cell("+method.bogus=1"))
-    assert {o.status for o in record.outcomes} == {"failed"}
-    assert "bogus" in record.outcomes[0].error
-
-
 def test_finished_repetitions_of_a_failed_record_are_taken_over(monkeypatch):
     cell = failing_cell(monkeypatch, {1: ValueError("once")})
     first = run_cell(cell)
@@ -128,42 +120,17 @@ def test_finished_repetitions_of_a_failed_record_are_taken_over(monkeypatch):
         assert second.outcomes[r] == first.outcomes[r], "times included: it was not run again"
 
 
-class Predicting:
-    """A method that predicts what it is told to."""
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_prediction_that_is_nan_or_infinite_fails_the_repetition(value, monkeypatch):
+    class Predicting(SourceOnly):
+        def predict(self, X):
+            return np.where(np.arange(len(X)) == 3, value, 0.0)
 
-    def __init__(self, predictions):
-        self.predictions = predictions
-
-    def fit(self, Xs, ys, Xt):
-        return self
-
-    def predict(self, X):
-        return self.predictions(X)
-
-
-@pytest.mark.parametrize(
-    "predictions",
-    [
-        lambda X: np.where(np.arange(len(X)) == 3, np.nan, 0.0),
-        lambda X: np.where(np.arange(len(X)) == 3, np.inf, 0.0),
-        lambda X: np.array([float("nan"), *[0] * (len(X) - 1)], dtype=object),
-    ],
-)
-def test_a_prediction_that_is_nan_or_infinite_fails_the_repetition(predictions, monkeypatch):
-    monkeypatch.setattr(Cell, "make_method", lambda self, seed: Predicting(predictions))
+    monkeypatch.setattr(Cell, "make_method", lambda self, seed: Predicting())
     record = run_cell(make_cell())
     assert {o.status for o in record.outcomes} == {"diverged"}
     assert "NaN or infinity for 1 of" in record.outcomes[0].error
     assert record.accuracies == ()
-
-
-def test_an_accuracy_that_is_nan_fails_the_repetition(monkeypatch):
-    monkeypatch.setattr(
-        "experiments.cells.protocol.measure", lambda *arguments: Measurement(float("nan"), 0.1, 0.1)
-    )
-    record = run_cell(make_cell())
-    assert {o.status for o in record.outcomes} == {"failed"}
-    assert "accuracy must be" in record.outcomes[0].error
 
 
 def test_a_repetition_that_was_kept_keeps_its_own_environment(monkeypatch):
@@ -177,12 +144,6 @@ def test_a_repetition_that_was_kept_keeps_its_own_environment(monkeypatch):
     assert [e["git_revision"] for e in second.environments] == ["old", "new", "old", "old"]
     third = record_of(cell, cell.data_sha256(), kept_outcomes(second))
     assert [e["git_revision"] for e in third.environments] == ["old", "new", "old", "old"]
-
-
-def test_threads_are_measured_and_not_assumed():
-    with threadpoolctl.threadpool_limits(2):
-        assert environment()["threads"] == 2
-    assert environment()["threads"] == 1
 
 
 def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):
@@ -248,10 +209,3 @@ def test_a_record_says_where_it_comes_from():
     assert {"numpy", "scikit-learn", "torch"} <= set(environment["libraries"])
     assert record.config["method"]["classifier"]["_target_"] == "sklearn.svm.SVC"
     json.dumps(record.config, allow_nan=False)
-
-
-def test_a_lost_cell_has_every_repetition_with_its_seed():
-    cell = make_cell()
-    lost, ran = lost_record(cell, "failed", "the worker died"), run_cell(cell)
-    assert [o.seed for o in lost.outcomes] == [o.seed for o in ran.outcomes]
-    assert {o.error for o in lost.outcomes} == {"the worker died"}

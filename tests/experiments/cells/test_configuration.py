@@ -1,3 +1,4 @@
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,17 @@ from experiments.cells.protocol import Protocol
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
 from krda.base import DomainAdaptationClassifier
 
-DATASETS = config_names("dataset")
 METHODS = config_names("method")
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dataset", DATASETS)
-@pytest.mark.parametrize("protocol", config_names("protocol"))
-def test_every_combination_of_configs_composes_to_a_cell(dataset, method, protocol):
+@pytest.mark.parametrize(
+    ("dataset", "method", "protocol"),
+    [
+        *(("moons", method, "smoke") for method in METHODS),
+        *product(config_names("dataset"), ("krda",), config_names("protocol")),
+    ],
+)
+def test_every_config_composes_to_a_cell(dataset, method, protocol):
     config = compose_config((f"dataset={dataset}", f"method={method}", f"protocol={protocol}"))
     cell = cell_from_config(config)
     assert (cell.dataset, cell.method) == (dataset, method)
@@ -111,13 +115,9 @@ def test_settings_that_change_numbers_give_another_cell_and_others_do_not():
                    "dataset.task=40.0", "dataset.task=+40", "dataset.task=400e-1")),
         ("moons", ("dataset.angle=-0.0", "dataset.angle=0", "dataset.task=0.0")),
         ("moons", ("dataset.angle=40.1234567", "dataset.angle=401234567e-7")),
-        ("moons", ("dataset.data.noise=0", "dataset.data.noise=0.0")),
         ("moons", ("dataset.data.n_source=200", "dataset.data.n_source=2e2")),
-        ("gaussians", ("dataset.data.distance=11", "dataset.data.distance=11.0")),
         ("gaussians", ("dataset.data.sd=[1,2]", "dataset.data.sd=[1.0,2e0]")),
-        ("hepmass_sim", ("dataset.data.draw=1", "dataset.data.draw=1.0")),
         ("amazon", ("protocol.source_fraction=1", "protocol.source_fraction=1.0")),
-        ("amazon", ("protocol.max_rows=50", "protocol.max_rows=5e1")),
         ("amazon", ("protocol.n_repetitions=5", "protocol.n_repetitions=5.0")),
     ],
 )  # fmt: skip
@@ -136,11 +136,9 @@ def test_a_second_name_of_a_task_is_refused():
 @pytest.mark.parametrize(
     "override",
     [
-        "protocol.n_repetitions=1.5", "protocol.n_repetitions=true", "protocol.n_repetitions=0",
-        "protocol.n_repetitions=many", "protocol.source_fraction=abc", "protocol.target_fraction=0",
-        "protocol.source_fraction=nan", "protocol.max_rows=-5", "protocol.max_rows=2.5",
-        "protocol.timeout_seconds=-1", "protocol.timeout_seconds=0", "protocol.timeout_seconds=x",
-        "protocol.timeout_seconds=true", "+method.timeout_seconds=-1",
+        "protocol.n_repetitions=1.5", "protocol.source_fraction=abc", "protocol.target_fraction=0",
+        "protocol.max_rows=-5", "protocol.timeout_seconds=0", "protocol.timeout_seconds=true",
+        "+method.timeout_seconds=-1",
     ],
 )  # fmt: skip
 def test_settings_of_the_wrong_kind_or_range_are_refused_by_name(override):
@@ -152,23 +150,6 @@ def test_settings_of_the_wrong_kind_or_range_are_refused_by_name(override):
 def test_the_hidden_size_follows_the_data_set_as_in_the_paper():
     config = compose_config(("dataset=moons", "method=krda", "dataset.paper.hidden_size=77"))
     assert cell_from_config(config).config["method"]["hidden_size"] == 77
-
-
-@pytest.mark.parametrize(
-    ("dataset", "overrides"),
-    [
-        ("amazon", ()),
-        ("moons", ("protocol=smoke",)),
-        ("hepmass_sim", ("dataset.data.draw=3", "method.hidden_size=7")),
-    ],
-)
-def test_a_grid_has_the_cells_that_hydra_composes_one_by_one(dataset, overrides):
-    (cell,) = cells_of(dataset, ["x"], ["krda"], overrides)
-    alone = cell_from_config(
-        compose_config((f"dataset={dataset}", "method=krda", *overrides)), task="x"
-    )
-    assert cell == alone
-    assert cell.timeout_seconds == alone.timeout_seconds
 
 
 def test_what_is_run_goes_by_default_to_where_status_and_explain_look():

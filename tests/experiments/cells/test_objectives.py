@@ -5,7 +5,7 @@ import pytest
 
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
-from experiments.cells.objectives import ObjectiveError, check_objective, held_out_nll
+from experiments.cells.objectives import ObjectiveError, held_out_nll
 from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import LockedLabels, unlock
 
@@ -41,10 +41,3 @@ def test_methods_without_a_density_are_named(method):
     (cell,) = cells_of("moons", ("40",), (method,), ("protocol=smoke",))
     with pytest.raises(ObjectiveError, match=f"'{method}' fits no density"):
         held_out_nll(cell)
-
-
-def test_objectives_are_checked_by_name():
-    check_objective("accuracy")
-    check_objective("held_out_nll")
-    with pytest.raises(ObjectiveError, match="got 'nll'"):
-        check_objective("nll")

@@ -15,7 +15,6 @@ from experiments.cells.protocol import (
 )
 from experiments.datasets.base import LockedLabels, unlock
 from experiments.datasets.moons import Moons
-from experiments.seeds import method_seed
 
 TASK = Moons().task("40")
 
@@ -45,27 +44,19 @@ def test_a_bound_on_the_rows_cuts_every_part():
     assert {len(data.Xs), len(data.Xt), len(data.X_test), len(data.y_test)} == {50}
 
 
-def test_seeds_of_a_method_depend_on_its_name_and_the_repetition():
-    seeds = {method_seed("moons", "40", m, r) for m in ("krda", "ot") for r in (0, 1)}
-    assert len(seeds) == 4
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("name", "values"),
     [
-        {name: value}
-        for name, values in {
-            "n_repetitions": (0, -1, 1.5, 2.0, True, "3", None),
-            "source_fraction": (0.0, 1.1, -0.5, "abc", None, True, float("nan")),
-            "target_fraction": (0, 2, "1", [0.9]),
-            "max_rows": (0, -5, 1.5, True, "all"),
-        }.items()
-        for value in values
+        ("n_repetitions", (0, -1, 1.5, 2.0, True, "3", None)),
+        ("source_fraction", (0.0, 1.1, -0.5, "abc", None, True, float("nan"))),
+        ("target_fraction", (0, 2, "1", [0.9])),
+        ("max_rows", (0, -5, 1.5, True, "all")),
     ],
 )
-def test_a_protocol_that_cannot_be_run_is_refused(change):
-    with pytest.raises(ValueError, match=next(iter(change))):
-        Protocol(**change)
+def test_a_protocol_that_cannot_be_run_is_refused(name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=name):
+            Protocol(**{name: value})
 
 
 def test_accuracy_is_the_share_of_test_labels_predicted():
@@ -177,9 +168,8 @@ class TestLabelFirewall:
     """No method but 'Target only' can reach target labels."""
 
     @pytest.mark.parametrize("method", config_names("method"))
-    @pytest.mark.parametrize("dataset", ["moons", "amazon"])
-    def test_permuted_target_labels_give_identical_predictions(self, dataset, method):
-        cell = make_cell(dataset=dataset, method=method)
+    def test_permuted_target_labels_give_identical_predictions(self, method):
+        cell = make_cell(method=method)
         task = cell.load()
         rng = np.random.default_rng(0)
         permuted = replace(task, yt=LockedLabels(rng.permutation(unlock(task.yt))))
@@ -210,6 +200,3 @@ class TestLabelFirewall:
         measure(make_cell(method=method).make_method, data, 0)
         scored, trained = [50], [60]
         assert opened == (trained + scored if method == "target_only" else scored)
-
-    def test_target_only_is_no_adaptation_method(self):
-        assert not issubclass(TargetOnly, protocol.DomainAdaptationClassifier)

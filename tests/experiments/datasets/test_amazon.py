@@ -1,7 +1,5 @@
 """The Amazon tasks and the committed encodings."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +10,12 @@ from experiments.cells.configuration import cells_of
 from experiments.cells.repetitions import run_cell
 from experiments.datasets.amazon import (
     DEFAULT_PATH,
-    DOMAINS,
-    SPLITS,
     Amazon,
-    encoding_key,
-    label_key,
     read_arrays,
     read_metadata,
 )
 from experiments.datasets.base import Dataset, unlock
-from experiments.datasets.raw import DATA_DIR_VARIABLE, raw_files
+from experiments.datasets.raw import raw_files
 
 N_TEST = {"B": 4465, "D": 3586, "E": 5681, "K": 5945}
 
@@ -58,48 +52,9 @@ def test_a_task_takes_all_rows_from_the_source_encoder() -> None:
     assert np.array_equal(unlock(task.y_test), arrays["y_K_test"])
 
 
-def test_a_task_is_the_same_each_time_and_nobody_elses() -> None:
-    dataset = Amazon()
-    first = dataset.task("B-D")
-    checksum = first.sha256
-    with pytest.raises(ValueError, match="read-only"):
-        first.Xs[:] = 0  # a method that writes into its input must not reach the next one
-    assert dataset.task("B-D").sha256 == checksum
-    assert dataset.task("D-B").sha256 != checksum
-
-
-@pytest.mark.parametrize("name", ["B-B", "BD", "B->D", "b-d", ""])
-def test_an_unknown_task_is_answered_with_the_list(name: str) -> None:
-    with pytest.raises(ValueError, match=r"expected one of B-D, B-E, .*, K-E") as caught:
-        Amazon().task(name)
-    assert repr(name) in str(caught.value)
-
-
-def test_loading_needs_neither_torch_nor_pooch_nor_raw_files(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "from experiments.datasets.amazon import Amazon\n"
-        "Amazon().task('B-D')\n"
-        "print(sorted({'torch', 'pooch', 'requests'} & set(sys.modules)))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[3],
-        env={DATA_DIR_VARIABLE: str(tmp_path / "absent"), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
-
-
-def test_the_committed_file_holds_every_array_and_no_more() -> None:
-    arrays = read_arrays(DEFAULT_PATH)
-    sizes = {(d, s): N_TEST[d] if s == "test" else 2000 for d in DOMAINS for s in SPLITS}
-    shapes = {label_key(*which): (n,) for which, n in sizes.items()}
-    for source in DOMAINS:
-        shapes |= {encoding_key(source, *which): (n, 5) for which, n in sizes.items()}
-    assert {k: a.shape for k, a in arrays.items() if k != "metadata"} == shapes
+def test_an_unknown_task_is_answered_with_the_list() -> None:
+    with pytest.raises(ValueError, match=r"expected one of B-D, B-E, .*, K-E"):
+        Amazon().task("B-B")
 
 
 def test_committed_encodings_are_bounded_and_vary_in_every_column() -> None:
@@ -121,22 +76,17 @@ def test_the_committed_file_names_the_raw_files_it_was_made_from() -> None:
     assert set(metadata["versions"]) == {"python", "numpy", "scipy", "scikit-learn", "torch"}
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "empty", "other", "absent"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "other", "absent"])
 def test_a_file_that_is_not_the_encodings_says_how_to_make_it(tmp_path: Path, damage: str) -> None:
     content = DEFAULT_PATH.read_bytes()
     start = content.index(b"X_B_B_train.npy")
     path = tmp_path / "encodings.npz"
-    path.write_bytes(
-        {
-            "truncated": content[: len(content) // 2],
-            "flipped": content[: start + 5000] + bytes(64) + content[start + 5064 :],
-            "text": b"version https://git-lfs.github.com/spec/v1\n",
-        }.get(damage, b"")
-    )
-    if damage == "other":
+    if damage == "truncated":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "flipped":
+        path.write_bytes(content[: start + 5000] + bytes(64) + content[start + 5064 :])
+    elif damage == "other":
         np.savez(path, a=np.zeros(3))
-    elif damage == "absent":
-        path.unlink()
     error = FileNotFoundError if damage == "absent" else ValueError
     with pytest.raises(error, match=r"scripts/encode_amazon\.py") as caught:
         Amazon(path).task("B-D")
@@ -145,18 +95,16 @@ def test_a_file_that_is_not_the_encodings_says_how_to_make_it(tmp_path: Path, da
 
 @pytest.fixture(scope="module")
 def dead_units(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Encodings with columns that are constant in a domain.
+    """Encodings with columns that are constant in the source, the target, or both.
 
     As ReLU makes them, test rows may vary where training rows do not. A sum of 0.1 is rounded, so
     that its standard deviation is not exactly 0.
     """
     arrays = read_arrays(DEFAULT_PATH)
-    arrays["X_B_B_train"][:, 1] = 0.1
+    arrays["X_B_B_train"][:, [0, 1, 4]] = 0.1
+    arrays["X_B_K_train"][:, [2, 4]] = 0.1
     arrays["X_B_K_train"][:, 1] = 0.3
-    arrays["X_D_D_train"][:, [0, 4]] = 0.1
-    arrays["X_D_B_train"][:, [0, 4]] = 0.1
-    arrays["X_D_B_test"][:, 4] = 0.1
-    arrays["X_E_D_train"][:, 2] = 0.1
+    arrays["X_B_K_test"][:, 4] = 0.1
     path = tmp_path_factory.mktemp("dead") / "encodings.npz"
     np.savez(path, allow_pickle=False, **arrays)
     return path
@@ -164,17 +112,8 @@ def dead_units(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore:Columns .* are constant")
 @pytest.mark.parametrize("method", [m for m in config_names("method") if m != "target_only"])
-@pytest.mark.parametrize(
-    "task",
-    [
-        pytest.param("B-D", id="source"),
-        pytest.param("E-D", id="target"),
-        pytest.param("B-K", id="both, different values"),
-        pytest.param("D-B", id="both, the same value"),
-    ],
-)
-def test_dead_units_make_no_method_fail(dead_units: Path, method: str, task: str) -> None:
+def test_dead_units_make_no_method_fail(dead_units: Path, method: str) -> None:
     overrides = (f"dataset.data.path={dead_units}", "protocol=smoke", "protocol.max_rows=100")
-    (cell,) = cells_of("amazon", [task], [method], overrides)
+    (cell,) = cells_of("amazon", ["B-K"], [method], overrides)
     record = run_cell(cell)
     assert [outcome.error for outcome in record.outcomes] == [None, None]

@@ -89,19 +89,6 @@ def test_svmlight_rows_come_back_as_counts_and_labels(
     assert np.array_equal(y, [*reviews["B", "train"].y, -1])
 
 
-def test_an_encoder_learns_its_source(reviews: RawReviews) -> None:
-    X, y = reviews["B", "train"]
-    encode, loss = SourceEncoder(learning_rate=0.02, batch_size=20, epochs=50).fit(X, y, 0)
-    assert loss < 0.3 < np.log(2)
-    encoded = encode(X)
-    assert encoded.shape == (60, 5)
-    assert encoded.dtype == np.float32
-    assert np.abs(encoded).max() <= 1
-    # A linear rule on the encoding separates the classes.
-    rule, *_ = np.linalg.lstsq(np.column_stack([encoded, np.ones(60)]), y, rcond=None)
-    assert np.mean(np.sign(np.column_stack([encoded, np.ones(60)]) @ rule) == y) > 0.9
-
-
 def test_before_training_the_encoding_is_the_documented_formula(reviews: RawReviews) -> None:
     encode, _ = SourceEncoder(learning_rate=1e-300, epochs=1).fit(*reviews["B", "train"], 7)
     random = np.random.RandomState(7)
@@ -131,13 +118,6 @@ def test_encoders_see_their_source_alone(reviews: RawReviews) -> None:
     assert not np.allclose(after[encoding_key("D", "B", "test")], before["X_D_B_test"], atol=1e-2)
 
 
-def test_seeds_make_different_encoders_of_each_source_too(reviews: RawReviews) -> None:
-    same = {**reviews, ("D", "train"): reviews["B", "train"]}
-    first, second = (encode_domains(same, seed=seed) for seed in (0, 1))
-    assert not np.allclose(first["X_B_E_test"], second["X_B_E_test"], atol=1e-2)
-    assert not np.allclose(first["X_B_E_test"], first["X_D_E_test"], atol=1e-2)
-
-
 def test_the_command_gives_the_same_bytes_twice(
     raw_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,17 +143,6 @@ def test_the_command_gives_the_same_bytes_twice(
     assert metadata["encoder"]["epochs"] == 2
     task = Amazon(outputs[0]).task("B-K")
     assert task.X_test.shape == (30, 5)
-
-
-def test_the_command_names_a_damaged_raw_file(
-    raw_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    damaged = raw_folder / "dvd_test.svmlight"
-    damaged.write_bytes(damaged.read_bytes()[:-9])
-    output = tmp_path / "encodings.npz"
-    assert encode_amazon.main(["--output", str(output)]) == 1
-    assert f"{damaged} has a wrong checksum" in capsys.readouterr().err
-    assert not output.exists()
 
 
 @pytest.mark.parametrize(

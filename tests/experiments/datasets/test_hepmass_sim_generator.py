@@ -10,7 +10,6 @@ from experiments.datasets.collider.generator import (
     W_MASS,
     Collisions,
     Physics,
-    background_masses,
     generate,
 )
 from experiments.datasets.collider.kinematics import (
@@ -18,17 +17,12 @@ from experiments.datasets.collider.kinematics import (
     X,
     Y,
     Z,
-    azimuth,
     boost,
     boost_to_rest,
     decay,
-    distance_squared,
-    from_pt_eta_phi,
     from_transverse,
     mass,
     momentum,
-    pseudorapidity,
-    transverse_momentum,
 )
 from experiments.datasets.collisions import MASSES
 
@@ -55,20 +49,6 @@ class TestKinematics:
         np.testing.assert_allclose(mass(boosted), 5.0, rtol=1e-5)
         np.testing.assert_allclose(boost_to_rest(boosted, frame), p, rtol=1e-6, atol=1e-6)
 
-    def test_a_particle_rests_in_its_own_frame(self) -> None:
-        frame = moving(0)
-        rest = boost_to_rest(frame, frame)
-        np.testing.assert_allclose(rest[E], 100.0)
-        np.testing.assert_allclose(rest[[X, Y, Z]], 0.0, atol=1e-9)
-        np.testing.assert_allclose(boost(rest, frame), frame)
-
-    def test_boosts_along_the_beam_add_rapidities(self) -> None:
-        y = np.array([0.5]), np.array([0.7])
-        zero, one = np.zeros(1), np.ones(1)
-        first, second = (from_transverse(zero, zero, rapidity, one) for rapidity in y)
-        together = boost(first, second)
-        np.testing.assert_allclose(np.arctanh(together[Z] / together[E]), y[0] + y[1])
-
     @settings(deadline=None)
     @given(st.integers(0, 1000), st.floats(0, 40), st.floats(0, 40))
     def test_a_decay_conserves_momentum_and_gives_the_products_masses(
@@ -82,26 +62,6 @@ class TestKinematics:
             np.testing.assert_allclose(first + second, parent, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(mass(first) ** 2, m_1**2, atol=1e-6)
             np.testing.assert_allclose(mass(second) ** 2, m_2**2, atol=1e-6)
-
-    def test_a_decays_angle_is_that_to_its_axis_in_the_rest_frame(self) -> None:
-        parent = moving(3)
-        cos = np.linspace(-1, 1, 50)
-        first, _ = decay(parent, 0.0, 10.0, cos, np.linspace(-3, 3, 50), parent)
-        rest = boost_to_rest(first, parent)
-        along = (rest[1:] * parent[1:]).sum(axis=0) / momentum(rest) / momentum(parent)
-        np.testing.assert_allclose(along, cos, atol=1e-9)
-
-    def test_momentum_direction_and_back(self) -> None:
-        pt, eta, phi = np.array([30.0]), np.array([-2.2]), np.array([3.0])
-        p = from_pt_eta_phi(pt, eta, phi)
-        np.testing.assert_allclose(transverse_momentum(p), pt)
-        np.testing.assert_allclose(pseudorapidity(p), eta)
-        np.testing.assert_allclose(azimuth(p), phi)
-        np.testing.assert_allclose(mass(p), 0.0, atol=1e-5)
-
-    def test_azimuths_are_compared_within_a_turn(self) -> None:
-        one, zero = np.array([3.1]), np.zeros(1)
-        np.testing.assert_allclose(distance_squared(zero, one, zero, -one), (2 * np.pi - 6.2) ** 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,13 +108,6 @@ class TestConservation:
             assert np.median(mass(w)) == pytest.approx(W_MASS, abs=0.3)
             assert np.ptp(mass(w)) < 22
 
-    def test_nothing_prefers_an_azimuth(self, kind: str) -> None:
-        c = collide(kind)
-        for p in (c.pair, c.tops[0], c.lepton, c.neutrino, c.quarks[0], c.isr[:, :, 0]):
-            phi = azimuth(p)[p[E] > 0]
-            # Means of cos and sin have standard deviation 1 / sqrt(2 n).
-            assert abs(np.exp(1j * phi).mean()) < 4 / np.sqrt(len(phi))
-
 
 class TestSpectra:
     @pytest.mark.parametrize("resonance", MASSES)
@@ -164,36 +117,6 @@ class TestSpectra:
         # Half of a Breit-Wigner curve is within half a width of the peak.
         width = Physics().relative_width * resonance
         assert np.mean(np.abs(m - resonance) < width / 2) == pytest.approx(0.53, abs=0.04)
-
-    def test_the_background_opens_at_the_threshold_and_falls(self) -> None:
-        m = background_masses(100_000, np.random.default_rng(0), Physics())
-        assert m.min() > 2 * TOP_MASS
-        counts = np.histogram(m, np.arange(450, 1250, 100))[0]
-        assert (np.diff(counts) < 0).all()
-        # A power law in the tail: the velocity is near one there.
-        high = np.mean(m > 1600) / np.mean(m > 800)
-        assert high == pytest.approx(0.5 ** (Physics().slope - 1), rel=0.25)
-
-    def test_the_background_does_not_depend_on_the_mass_label(self) -> None:
-        first, second = collide("background", 500), collide("background", 1500)
-        np.testing.assert_array_equal(first.total, second.total)
-        np.testing.assert_array_equal(first.partons, second.partons)
-
-    def test_radiation_falls_with_transverse_momentum_and_is_rarer_in_the_background(self) -> None:
-        pts = {kind: transverse_momentum(collide(kind).isr) for kind in KINDS}
-        signal = pts["signal"][pts["signal"] > 0]
-        assert signal.min() >= Physics().isr_pt_min * (1 - 1e-9)
-        assert (np.diff(np.histogram(signal, np.arange(24, 225, 40))[0]) < 0).all()
-        assert (pts["background"] > 0).sum() < 0.8 * (pts["signal"] > 0).sum()
-
-    def test_the_background_is_more_forward_than_the_signal(self) -> None:
-        def polar(kind: str) -> np.ndarray:
-            c = collide(kind, 700)
-            top = boost_to_rest(c.tops[0], c.pair)
-            return np.abs(top[Z]) / momentum(top)
-
-        assert polar("signal").mean() == pytest.approx(0.5, abs=0.02)
-        assert polar("background").mean() > 0.52
 
 
 @pytest.mark.parametrize("resonance", [500, 1500])
@@ -209,11 +132,6 @@ def test_leptons_have_the_helicity_angles_of_w_bosons_from_top_quarks(resonance:
     error = 4 / np.sqrt(n)
     assert cos.mean() == pytest.approx(-0.5 * (1 - share), abs=0.51 * error)
     assert (cos**2).mean() == pytest.approx(0.2 * share + 0.4 * (1 - share), abs=0.27 * error)
-
-
-def test_the_same_seed_gives_the_same_collisions_and_another_others() -> None:
-    np.testing.assert_array_equal(collide("signal").partons, collide("signal").partons)
-    assert not np.array_equal(collide("signal").partons, collide("signal", seed=1).partons)
 
 
 def test_another_kind_or_a_mass_out_of_reach_is_refused() -> None:

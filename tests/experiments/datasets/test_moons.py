@@ -23,21 +23,6 @@ def test_tasks_differ_by_the_rotation_alone():
     np.testing.assert_array_equal(unlock(first.yt), unlock(second.yt))
 
 
-@pytest.mark.parametrize("angle", ["90", "40"])
-def test_half_a_turn_gives_the_same_unlabelled_rows_with_the_classes_exchanged(angle):
-    moons = Moons(noise=0.0)
-    one, other = moons.task(angle), moons.task(f"{int(angle) - 180}")
-    for rows, labels in (("Xt", "yt"), ("X_test", "y_test")):
-        first, second = (
-            np.array(
-                sorted(np.c_[np.round(getattr(t, rows), 9), unlock(getattr(t, labels))].tolist())
-            )
-            for t in (one, other)
-        )
-        np.testing.assert_allclose(first[:, :2], second[:, :2], atol=1e-8)
-        np.testing.assert_array_equal(first[:, 2], 1 - second[:, 2])
-
-
 @pytest.mark.parametrize(
     "method", [DomainStandardization(), OptimalTransport("emd"), OptimalTransport("linear")]
 )
@@ -60,12 +45,6 @@ def test_a_rotation_is_anticlockwise():
 def test_the_data_is_centred_on_the_half_circles():
     Xs = Moons(noise=0.0, n_source=10_000).task("10").Xs
     np.testing.assert_allclose((Xs.min(0) + Xs.max(0)) / 2, 0.0, atol=1e-3)
-
-
-def test_source_target_and_test_are_independent_draws():
-    task = Moons(n_test=300).task("0")
-    assert not np.allclose(np.sort(task.Xs, 0), np.sort(task.Xt, 0))
-    assert not np.allclose(np.sort(task.Xt, 0), np.sort(task.X_test, 0))
 
 
 def test_another_draw_gives_other_rows_and_the_same_draw_the_same_checksum():

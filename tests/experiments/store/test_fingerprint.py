@@ -1,6 +1,5 @@
 import ast
 import json
-from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +9,7 @@ from experiments.catalogue import config_names
 from experiments.cells import cell as cells
 from experiments.cells.cell import Cell
 from experiments.store import fingerprint
-from experiments.store.fingerprint import code_fingerprint, library_versions
+from experiments.store.fingerprint import library_versions
 
 CODE = '''
 """Module."""
@@ -46,13 +45,6 @@ def test_every_change_of_code_counts(old, new):
     assert dump(CODE.replace(old, new)) != dump(CODE)
 
 
-def test_a_string_that_is_no_docstring_counts():
-    assert dump("x = 'a'") != dump("x = 'b'")
-    assert dump("def f():\n    'doc'\n    return 'a'") != dump(
-        "def f():\n    'doc'\n    return 'b'"
-    )
-
-
 def test_a_method_depends_on_what_it_imports_and_on_no_other_method():
     krda = fingerprint._closure(("krda.estimator",))
     density = {f"krda.density.{name}" for name in ("rnade", "mixture", "training")}
@@ -64,32 +56,12 @@ def test_a_method_depends_on_what_it_imports_and_on_no_other_method():
     assert "krda.density.rnade" not in fingerprint._closure(("baselines.subspace_alignment",))
 
 
-def test_a_change_in_a_module_changes_the_fingerprint_of_those_that_import_it(monkeypatch):
-    def prints():
-        fingerprint._parse.cache_clear()
-        return [code_fingerprint((m,)) for m in ("krda.estimator", "baselines.naive")]
-
-    before = prints()
-    original = fingerprint._dump
-
-    def dump_with_another_rnade(node):
-        changed = isinstance(node, ast.Module) and "class RNADE(" in ast.unparse(node)
-        return original(node) + "!" * changed
-
-    monkeypatch.setattr(fingerprint, "_dump", dump_with_another_rnade)
-    after = prints()
-    fingerprint._parse.cache_clear()
-    assert after[0] != before[0]
-    assert after[1] == before[1]
-
-
 # Cells of every method on one data set, and of one method on another.
 CELLS = {
     **{("moons", method): make_cell(method=method) for method in config_names("method")},
     ("amazon", "sa"): make_cell(dataset="amazon", method="sa"),
 }
 DEEP = {a + b for a in ("dann", "cdan", "dan", "jan", "shot") for b in ("", "_matched")}
-SHOT = {"shot", "shot_matched"}
 ADVERSARIAL = {"dann", "cdan", "dann_matched", "cdan_matched"}
 KRDA = {name for name in config_names("method") if name.startswith("krda")}
 
@@ -117,10 +89,7 @@ def concerned_by(monkeypatch, module):
     "module",
     [
         "experiments.cells.methods",
-        "experiments.cells.protocol",
-        "experiments.seeds",
         "experiments.threads",
-        "experiments.datasets.base",
         "krda.base",
     ],
 )
@@ -133,10 +102,8 @@ def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch,
     [
         ("baselines.kernel_mean_matching", {"kmm"}),
         ("baselines.kernels", {"kmm", "tca"}),
-        ("baselines.deep.source_hypothesis", SHOT),
-        ("baselines.deep.dalib_compat", ADVERSARIAL),
+        ("baselines.deep.source_hypothesis", {"shot", "shot_matched"}),
         ("baselines.deep.networks", DEEP),
-        ("krda.density.training", KRDA),
         ("krda.density.rnade", KRDA),
     ],
 )
@@ -154,7 +121,7 @@ def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, da
 
 @pytest.mark.parametrize(
     "module",
-    ["cells.cell", "catalogue", "store.records", "running.engine", "reading.render", "run"],
+    ["cells.cell", "store.records", "running.engine", "reading.render"],
 )
 def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module):
     assert fingerprint._path(f"experiments.{module}") is not None
@@ -178,30 +145,14 @@ def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, method
 
 
 def test_library_versions_are_those_of_the_libraries_imported():
-    assert set(library_versions(("krda.estimator",))) == {
-        "numba",
-        "numpy",
-        "scikit-learn",
-        "scipy",
-        "torch",
-    }
+    expected = {"numba", "numpy", "scikit-learn", "scipy", "torch"}
+    assert set(library_versions(("krda.estimator",))) == expected
     assert "pot" in library_versions(("baselines.optimal_transport",))
     assert all("+" not in version for version in library_versions(("krda.estimator",)).values())
 
 
-def test_an_optional_library_that_is_not_installed_is_said_to_be_absent(monkeypatch):
-    monkeypatch.setitem(fingerprint._NUMERICAL, "numba", "no-such-distribution")
-    assert library_versions(("krda.estimator",))["no-such-distribution"] == "absent"
-
-
-def test_a_module_from_elsewhere_is_refused():
-    with pytest.raises(ValueError, match="not a module of this repository"):
-        code_fingerprint(("numpy.linalg",))
-
-
 @pytest.mark.parametrize(
-    ("value", "disabled"),
-    [("1", True), (" 2 ", True), ("-1", True), ("0", False), ("", False), ("yes", False)],
+    ("value", "disabled"), [("1", True), (" 2 ", True), ("0", False), ("", False)]
 )
 def test_compiled_loops_that_are_switched_off_count_as_another_library(
     monkeypatch, value, disabled
@@ -213,16 +164,6 @@ def test_compiled_loops_that_are_switched_off_count_as_another_library(
     assert found == (compiled | {"numba": "disabled"} if disabled else compiled)
     # Methods without compiled loops are not concerned.
     assert "numba" not in library_versions(("baselines.subspace_alignment",))
-
-
-def test_numba_that_is_not_installed_is_absent_whether_or_not_it_is_switched_off(monkeypatch):
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-    def version(distribution):
-        raise PackageNotFoundError
-
-    monkeypatch.setattr(fingerprint.importlib.metadata, "version", version)
-    assert library_versions(("krda.estimator",))["numba"] == "absent"
 
 
 @pytest.mark.parametrize(
@@ -242,11 +183,6 @@ def test_a_record_keeps_its_place_if_a_class_of_the_repository_moves_and_not_if_
     assert old in text
     moved = Cell(json.loads(text.replace(old, new)))
     assert (moved.config_sha256 == Cell(config).config_sha256) == same
-
-
-def test_the_config_of_a_cell_names_no_class_of_the_benchmark_but_its_method_and_data():
-    text = json.dumps(make_cell(method="krda").config)
-    assert text.count('"_target_"') == 3  # and the classifier's
 
 
 def test_a_class_of_the_repository_within_a_methods_config_is_code_of_the_cell():

@@ -8,7 +8,6 @@ written are kept in every case. No numerical library is loaded before the argume
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,17 +19,13 @@ CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that explains what ``--drop`` before the files did."""
-
-    drops = False
-
     def error(self, message: str) -> NoReturn:
-        if self.drops and "required" in message and "source" in message:
+        if "required" in message:
             message += " (--drop takes all names that follow it: put the files first)"
         super().error(message)
 
 
-def _parser() -> _Parser:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _Parser(
         prog="python -m krda",
         description="Predict labels for a target table from a labelled source table with KRDA, "
@@ -40,13 +35,14 @@ def _parser() -> _Parser:
     add("source", type=Path, help="CSV file with features and labels")
     add("target", type=Path, help="CSV file with the same features")
     add("--label", required=True, metavar="COLUMN", help="the source's column of labels")
-    add("--output", type=Path, default=Path("predictions.csv"), metavar="CSV",
+    add("--output", type=Path, default="predictions.csv", metavar="CSV",
         help="where predictions go (default: %(default)s)")  # fmt: skip
     add("--force", action="store_true", help="overwrite the output if it exists")
     add("--drop", nargs="+", action="extend", default=[], metavar="COLUMN",
         help="columns that are no features; after the files, or once for each")  # fmt: skip
-    add("--id", metavar="COLUMN", help="a column that names the target's rows: no feature, and "
-        "written along with the predictions")  # fmt: skip
+    add("--id", metavar="COLUMN",
+        help="a column that names the target's rows: no feature, and written beside the "
+        "predictions")  # fmt: skip
     add("--separator", default=",", metavar="CHAR",
         help="between columns, \\t for a tabulator (default: a comma)")  # fmt: skip
     add("--encoding", default="utf-8-sig", help="of both files (default: UTF-8)")
@@ -59,27 +55,17 @@ def _parser() -> _Parser:
     add("--max-steps", type=int, default=1000, help="of its training (default: %(default)s)")
     add("--seed", type=int, default=0, help="of all randomness (default: %(default)s)")
     add("--assess", action=argparse.BooleanOptionalAction, default=True,
-        help="whether to check the fit, which takes up to some twenty times as long (default: yes)",
+        help="check the fit, which takes up to some twenty times as long (default: yes)",
         )  # fmt: skip
     add("--refits", type=int, default=3, metavar="N",
         help="of the check, with other seeds, as many with other column orders, and as many "
         "splits of the tables with five fits each (default: %(default)s)")  # fmt: skip
-    return parser
-
-
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = _parser()
-    parser.drops = any(argument.startswith("--drop") for argument in arguments)
     options = parser.parse_args(arguments)
     options.separator = options.separator.replace("\\t", "\t")
     if len(options.separator) != 1 or options.separator in '"\r\n\0':
         parser.error(f"--separator must be one character, got {options.separator!r}")
     if options.refits < 0:
         parser.error(f"--refits must not be negative, got {options.refits}")
-    try:
-        "".encode(options.encoding)
-    except (LookupError, ValueError):
-        parser.error(f"--encoding must name an encoding of text, got {options.encoding!r}")
     return options
 
 
@@ -87,12 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, or those of the process; give the exit status."""
     console = Console()
     try:
-        options = _parse(sys.argv[1:] if arguments is None else arguments)
+        options = _parse(arguments)
     except SystemExit as end:  # after a help or an error, which may not have been written yet
         console.say(end="")
         raise SystemExit(end.code or 3 * console.lost) from None
     try:
-        from krda.command.options import run
+        from krda.command.run import run
 
         run(options, console)
     except KeyboardInterrupt:
@@ -101,19 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name != "pandas":
             raise
-        console.complain(
-            'Reading CSV files needs pandas, which is not installed: pip install "krda[cli]" (in a '
-            'checkout: pip install ".[cli]").'
-        )
+        console.complain('Reading CSV files needs pandas: pip install "krda[cli]".')
         return 1
     except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
-        message = str(error) or type(error).__name__
-        if re.search(r"\b(Xs|ys|Xt)\b", message) and type(error).__name__ != "TableError":
-            message += (
-                f" (Xs is {options.source}, ys its column {options.label!r}, Xt is "
-                f"{options.target}.)"
-            )
-        console.complain(message)
+        console.complain(str(error) or type(error).__name__)
         return 1
     return 3 if console.lost else 0
 

@@ -36,25 +36,10 @@ def describe_far_rows(
     training: bool,
     names: Sequence[object] | None = None,
 ) -> str | None:
-    """Say which rows were transported far outside the target rows of the fit, and what to do.
+    """Say which rows (n, d) were transported far outside the target rows of the fit; None for none.
 
-    Parameters
-    ----------
-    transported : ndarray of shape (n, d)
-        Finite.
-    target_range : ndarray of shape (2, d)
-        Of the target rows of the fit, see :func:`column_ranges`.
-    order : ndarray of int
-        The columns that were transported, in their order.
-    training : bool
-        Whether these are rows of the fit or others, for the advice.
-    names : sequence of object, or None, default=None
-        What the columns are called; None calls them by their numbers.
-
-    Returns
-    -------
-    message : str or None
-        None unless a value is beyond its column's range by more than ``FAR_WIDTHS`` widths.
+    Far is beyond the column's range, of shape (2, d), by more than ``FAR_WIDTHS`` widths. Only the
+    columns in ``order`` were transported. The advice depends on whether these are rows of the fit.
     """
     low, high = target_range
     with np.errstate(over="ignore"):  # to infinity, which nothing is beyond

@@ -36,33 +36,10 @@ _LIBRARIES = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, sklearn
 
 
 def check_rows(X: ArrayLike, name: str, min_rows: int) -> FloatArray:
-    """Check a table of features.
+    """Check a table of features (n, d): an array, rows, or a frame of pandas, polars or pyarrow.
 
-    Parameters
-    ----------
-    X : array-like of shape (n, n_features)
-        An array, a list of rows, or a data frame of pandas, polars or pyarrow.
-    name : str
-        What to call it in messages.
-    min_rows : int
-
-    Returns
-    -------
-    rows : ndarray of shape (n, n_features), float64
-
-    Raises
-    ------
-    ValueError
-        Text, dates or durations, masked, NaN or infinite values, too few rows, or several columns
-        of one name.
-    TypeError
-        Sparse input.
-
-    Examples
-    --------
-    >>> check_rows([[1, 2], [3, 4]], "Xs", 2)
-    array([[1., 2.],
-           [3., 4.]])
+    Raise ValueError for text, dates or durations, masked, NaN or infinite values, too few rows, or
+    several columns of one name, and TypeError for sparse input. Messages call the table ``name``.
     """
     _refuse_masked(X, name)
     columns = _columns(X) or []
@@ -219,33 +196,11 @@ def check_same_columns(
 
 
 def check_labels(y: ArrayLike, rows: FloatArray, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Check training labels.
+    """Check the labels (n,) of checked rows; give them, and the different ones, sorted.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-    rows : ndarray of shape (n, n_features)
-        The checked rows that they belong to.
-    name : str
-        What to call them in messages.
-
-    Returns
-    -------
-    labels : ndarray of shape (n,)
-        As given; pandas' nullable integers and booleans as NumPy's.
-    classes : ndarray of shape (n_classes,)
-        The different labels, sorted.
-
-    Raises
-    ------
-    ValueError
-        Missing labels, labels of no classification type or of several types, another number of
-        them than of rows, or fewer than two classes.
-
-    Examples
-    --------
-    >>> check_labels(["b", "a", "b"], np.zeros((3, 1)), "ys")[1].tolist()
-    ['a', 'b']
+    pandas' nullable integers and booleans become NumPy's. Raise ValueError for missing labels,
+    labels of no classification type or of several types, another number of them than of rows, or
+    fewer than two classes.
     """
     _refuse_masked(y, name)
     # scikit-learn would make floats of pandas' nullable integers and booleans.

@@ -18,29 +18,16 @@ from krda.command.tables import TableError
 def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
     """Raise a TableError if predictions could not, or should not, be written."""
     folder = path.resolve().parent
-    for wrong, message in (
-        (path.is_dir(), f"--output names a folder: {path}. Name a file in it."),
-        (
-            path.exists() and not path.is_file(),
-            f"--output names a device or a pipe, expected a file: {path}.",
-        ),
-        (not folder.is_dir(), f"The folder of --output does not exist: {folder}."),
-        (path.resolve() in [p.resolve() for p in inputs], f"--output names an input: {path}."),
-        (
-            path.exists() and not force,
-            f"{path} exists. Name another file with --output, or overwrite it with --force.",
-        ),
-        (
-            path.exists() and not path.stat().st_mode & 0o222,
-            f"--output names a file that is read-only: {path}. Name another file.",
-        ),
-        (
-            not os.access(folder, os.W_OK),
-            f"The folder of --output cannot be written to: {folder}.",
-        ),
-    ):
-        if wrong:
-            raise TableError(message)
+    if path.exists() and not path.is_file():
+        raise TableError(f"--output names a folder, a device or a pipe, expected a file: {path}.")
+    if not os.access(folder, os.W_OK):
+        raise TableError(f"The folder of --output does not exist or is read-only: {folder}.")
+    if path.resolve() in [p.resolve() for p in inputs]:
+        raise TableError(f"--output names an input: {path}.")
+    if path.exists() and not force:
+        raise TableError(
+            f"{path} exists. Name another file with --output, or overwrite it with --force."
+        )
 
 
 def write_predictions(path: Path, columns: Mapping[str, Any], *, force: bool) -> None:

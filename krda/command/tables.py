@@ -14,7 +14,6 @@ import shlex
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +29,10 @@ WRITTEN = ("row", "prediction", "refits_agree", "source_only", "standardised")
 _NUMBER = r"(?a)\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
 _INTEGER = r"0|-?[1-9][0-9]{0,17}"
 _PLAIN = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?"  # as programs write numbers: 1 and 1.0, not 01 or 1E5
-_DECIMAL_COMMA = r"\s*[-+]?[0-9.]*,[0-9]+\s*"
 # What a spreadsheet runs, unless it is a number; a sign alone is harmless.
 _FORMULA = r"(?s)(\s*[=+\-@＝＋－＠]|[\t\r\n]).*\w.*"
 _MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat")
 _INFINITE = ("inf", "-inf", "+inf", "infinity", "-infinity", "+infinity")
-
-# First bytes of Parquet, Feather, spreadsheets, bzip2, xz and zstd.
-_NO_TEXT = (b"PAR1", b"ARROW1", b"FEA1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"BZh", b"\xfd7zXZ",
-            b"\x28\xb5\x2f\xfd")  # fmt: skip
-
-# Names or values that a message lists before it stops, and characters of each.
-_LISTED, _LENGTH = 8, 60
 
 
 class TableError(ValueError):
@@ -75,13 +66,8 @@ def read_tables(
     target that names its rows. The target's labels, if it has any, are not used.
     """
     notes: list[str] = []
-    S, empty_of_source = _read(source, separator, encoding)
-    T, empty_of_target = _read(target, separator, encoding)
-    for path, empty in ((source, empty_of_source), (target, empty_of_target)):
-        if empty:
-            notes.append(f"{path} has a column without name and values: left out.")
-    known = {*S, *T, *empty_of_source, *empty_of_target}
-    unknown = [name for name in drop if name not in known]
+    S, T = (_read(path, separator, encoding) for path in (source, target))
+    unknown = [name for name in drop if name not in S and name not in T]
     if unknown:
         raise TableError(f"--drop names columns that neither file has: {listed(unknown)}.")
     if label not in S:
@@ -92,88 +78,73 @@ def read_tables(
     if label in T:
         notes.append(f"{target} has the label column {label!r}, too: left out, never used.")
     identifiers = None if identifier is None else _identifiers(identifier, label, target, T)
-    ys = _labels(source, label, S[label], notes)
-    without = {*drop, label, identifier}
-    S, T = (table[[name for name in table if name not in without]] for table in (S, T))
+    ys = _labels(source, S[label])
+    S, T = (
+        _features(table, path, {*drop, label, identifier}, notes)
+        for table, path in ((S, source), (T, target))
+    )
     for X, path, others, other in ((S, source, T, target), (T, target, S, source)):
-        alone = [str(name) for name in X if name not in others]
+        alone = [name for name in X if name not in others]
         if alone:
-            quoted = " ".join(shlex.quote(printable(name)) for name in alone)
             raise TableError(
                 f"{other} lacks columns that {path} has: {listed(alone)}. Both need the same "
-                f"features; rename them, or leave them out: --drop {quoted[:400]}"
+                f"features; rename them, or leave them out: {_drop(alone)}"
             )
-    if S.empty:
+    if not len(S.columns):
         raise TableError(f"{source} has no column but the label and those dropped.")
-    if list(S) != list(T):
-        notes.append(f"{target} has its columns in another order: brought to that of {source}.")
-    Xs, Xt = _numbers(S, source), _numbers(T[list(S)], target)
-    odd = [name for name in Xs if all(_numbers_rows(X[name]) for X in (Xs, Xt))]
-    if odd:
+    Xs, Xt = _numbers(S, source), _numbers(T, target)
+    counts = [n for n in Xs if all(X[n].is_unique and (X[n] % 1 == 0).all() for X in (Xs, Xt))]
+    if counts:
         notes.append(
-            f"another whole number in every row of {listed(odd)}: identifiers are no features. "
-            f"Leave them out with --drop, or with --id, which keeps one beside the predictions."
+            f"another whole number in every row of {listed(counts)}: identifiers are no features. "
+            "Leave them out with --drop, or with --id, which keeps one beside the predictions."
         )
     return Tables(Xs, ys, Xt, tuple(notes), identifiers)
 
 
-def _numbers_rows(column: pd.Series) -> bool:
-    """Say whether a column may number the rows: whole numbers, none of them twice."""
-    return len(column) > 2 and bool((column % 1 == 0).all() and column.is_unique)
-
-
 def listed(names: Iterable[object]) -> str:
     """Write the first names of many, those with spaces around them in quotes."""
-    texts = [text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..." for text in map(str, names)]
-    shown = [printable(t) if t == t.strip() and t else repr(t) for t in texts[:_LISTED]]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return ", ".join(shown) + more
+    texts = [str(name)[:60] for name in names]
+    shown = [printable(text) if text == text.strip() != "" else repr(text) for text in texts[:8]]
+    return ", ".join(shown) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")
+
+
+def _drop(names: Iterable[str]) -> str:
+    """Write the option that leaves columns out."""
+    return f"--drop {shlex.join(map(printable, names))}"[:400]
 
 
 # Files
 
 
-def _read(path: Path, separator: str, encoding: str) -> tuple[pd.DataFrame, list[str]]:
-    """Read a file as a table of text; give the columns left out, without name and values, too."""
+def _read(path: Path, separator: str, encoding: str) -> pd.DataFrame:
+    """Read a file as a table of text."""
     header, *rows = _records(path, _text(path, encoding), separator)
     names = [name if name.strip() else f"Unnamed: {i}" for i, name in enumerate(header)]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise TableError(f"{path} has several columns of one name: {listed(twice)}. Rename them.")
-    if len(rows) < 2:
-        found = "1 row" if rows else "no rows"
-        raise TableError(f"{path} has {found} below its header; at least 2 are needed.")
-    table = pd.DataFrame(rows, columns=names, dtype=object)
-    empty = [name for name in names if name.startswith("Unnamed: ") and not table[name].any()]
-    return table.drop(columns=empty), empty  # from a separator at the end of each line
+    return pd.DataFrame(rows, columns=names, dtype=object)
 
 
 def _text(path: Path, encoding: str) -> str:
     """Give a file's text, possibly compressed by gzip; refuse what is no text."""
     try:
         data = path.read_bytes()
-        if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
-        text = data.decode(encoding)
+        text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode(encoding)
+        wrong = "it holds bytes that are 0" if "\0" in text else ""
     except FileNotFoundError as error:
         raise TableError(f"{path} does not exist.") from error
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{path} cannot be read: {error}.") from error
-    except UnicodeError as error:
-        text = "\0"
-        wrong = f"{path} is no {encoding.removesuffix('-sig')} text ({error})"
-    else:
-        wrong = f"{path} holds bytes that are 0"
-    if data.startswith(_NO_TEXT):
+    except (LookupError, UnicodeError) as error:
+        wrong = str(error)
+    if wrong:
         raise TableError(
-            f"{path} is a spreadsheet, a Parquet or another packed file, expected CSV. Save it as "
-            "CSV first, such as with pandas.read_excel or pandas.read_parquet, and to_csv."
-        )
-    if "\0" in text:
-        raise TableError(
-            f"{wrong}. Save it as UTF-8, or give its encoding: --encoding utf-16, utf-16-le or "
-            "utf-16-be, or --encoding cp1252 for most other files of Western Europe (which never "
-            "fails: look at the result)."
+            f"{path} is no {encoding.removesuffix('-sig')} text ({wrong}); expected CSV. Save a "
+            "spreadsheet or a Parquet file as CSV first. For text give its encoding: --encoding "
+            "utf-16, utf-16-le or utf-16-be, or --encoding cp1252 for most other files of Western "
+            "Europe (which never fails: look at the result)."
         )
     return text.removeprefix("\ufeff")
 
@@ -196,18 +167,11 @@ def _records(path: Path, text: str, separator: str) -> list[list[str]]:
                 raise csv.Error(f"a quote is closed in line {reader.line_num} only, after rows")
             if len(record) < 2 and not any(map(str.strip, record)):
                 record = [""] if width == 1 and rows else []
-            others = [mark for mark in ";\t|," if mark != separator and mark in "".join(record)]
-            if others and width == 1 and not rows:
-                raise TableError(
-                    f"{path} has one column, named {listed(record)}: give the character between "
-                    f"its columns with --separator, such as --separator {others[0]!r}. Numbers "
-                    "need decimal points, not decimal commas."
-                )
             if record and len(record) != width:
-                raise TableError(
-                    f"{path} cannot be read as CSV: line {first} has {len(record)} values, the "
-                    f"header names {width} columns ({listed(rows[0])}). Look for decimal commas, "
-                    "texts with separators but without quotes, and a separator at the line's end."
+                raise csv.Error(
+                    f"{len(record)} values, the header names {width} columns ({listed(rows[0])}). "
+                    "Look for decimal commas, texts with separators but without quotes, and a "
+                    "separator at the line's end"
                 )
             rows += [record] if record else []
             first = reader.line_num + 1
@@ -218,8 +182,15 @@ def _records(path: Path, text: str, separator: str) -> list[list[str]]:
         ) from error
     while len(rows) > 1 and rows[-1] == [""]:  # blank lines at the end
         rows.pop()
-    if not rows:
-        raise TableError(f"{path} cannot be read as CSV: it is empty.")
+    if len(rows) < 2:
+        raise TableError(f"{path} cannot be read as CSV: it has no rows below a header.")
+    others = [mark for mark in ";\t|," if mark != separator and mark in rows[0][0]]
+    if others and len(rows[0]) == 1:
+        raise TableError(
+            f"{path} has one column, named {listed(rows[0])}: give the character between its "
+            f"columns with --separator, such as --separator {others[0]!r}. Numbers need decimal "
+            "points, not decimal commas."
+        )
     return rows
 
 
@@ -256,7 +227,7 @@ def _refuse_formulas(cells: Iterable[str], where: str, remedy: str) -> None:
         )
 
 
-def _labels(path: Path, name: str, text: pd.Series, notes: list[str]) -> NDArray[Any]:
+def _labels(path: Path, text: pd.Series) -> NDArray[Any]:
     """Give the labels as text, or as integers if all are and the text follows from them.
 
     A class may be named NA, None or null, which mark missing values elsewhere.
@@ -272,64 +243,59 @@ def _labels(path: Path, name: str, text: pd.Series, notes: list[str]) -> NDArray
             "are a class, give it a name like those of the others."
         )
     classes = list(text.unique())
-    numbers = [cell for cell in classes if re.fullmatch(_NUMBER, cell)]
-    if len(numbers) == len(classes) and any(float(cell) % 1 for cell in classes):
+    _refuse_formulas(classes, f"{path} has labels", "take these rows out")
+    if text.str.fullmatch(_NUMBER).all() and any(float(cell) % 1 for cell in classes):
         raise TableError(
             f"{path} has numbers with fractions for labels ({listed(classes)}): expected classes. "
             "If these are classes, give them names; a quantity cannot be predicted."
         )
-    if len(classes) < 2:
+    return text.to_numpy(np.int64 if text.str.fullmatch(_INTEGER).all() else object)
+
+
+def _features(
+    table: pd.DataFrame, path: Path, without: set[str | None], notes: list[str]
+) -> pd.DataFrame:
+    """Leave out what is no feature: named columns, and those without a name and values."""
+    kept = table[[name for name in table if name not in without]]
+    unnamed = [name for name in kept if name.startswith("Unnamed: ")]
+    empty = [name for name in unnamed if not kept[name].any()]  # separators at the ends of lines
+    if empty:
+        notes.append(f"{path} has a column without name and values: left out.")
+    if len(empty) < len(unnamed):
         raise TableError(
-            f"{path} has one class only in {name!r} ({listed(classes)}): at least two are needed."
+            f"{path} has columns without a name, such as a row number that was written along: "
+            f"name them, or leave them out: {_drop(unnamed)}"
         )
-    _refuse_formulas(classes, f"{path} has labels", "take these rows out")
-    same: dict[Any, list[str]] = {}
-    for cell in classes:
-        same.setdefault(Decimal(cell.strip()) if cell in numbers else cell.strip(), []).append(cell)
-    notes += [
-        f"labels that are written differently are classes of their own: {cells}."
-        for cells in same.values()
-        if len(cells) > 1
-    ]
-    integers = text.str.fullmatch(_INTEGER).all()
-    return text.to_numpy(np.int64 if integers else object)
+    return kept.drop(columns=empty)
 
 
 def _numbers(X: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Read columns as numbers; raise if one has no name, or holds other cells than numbers."""
-    unnamed = [name for name in map(str, X) if name.startswith("Unnamed: ")]
-    if unnamed:
-        raise TableError(
-            f"{path} has columns without a name, such as a row number that was written along: "
-            f"name them, or leave them out: --drop {shlex.join(unnamed)}"
-        )
+    """Read columns as numbers; raise if one holds other cells."""
     numbers: dict[str, Any] = {}
-    faults: dict[str, list[str]] = {kind: [] for kind in _REMEDIES}
-    for name in map(str, X):
-        cells = X[name]
+    text: list[str] = []
+    missing: list[str] = []
+    for name, cells in X.items():
+        words = cells.str.strip().str.lower()
         numeric = cells.str.fullmatch(_NUMBER)
-        values = cells.where(numeric, "nan").astype(np.float64)
-        text = cells.str.strip().str.lower()
-        wrong = ~np.isfinite(values)
-        if text.isin(("true", "false")).all():
-            values = (text == "true").astype(np.float64)
-        elif wrong.any():
-            commas = cells.str.fullmatch(_DECIMAL_COMMA)
-            other = wrong & ~numeric & ~text.isin((*_MISSING, *_INFINITE))
-            kinds: Any = zip(_REMEDIES, (commas, other, wrong), strict=True)
-            kind, rows = next((kind, rows) for kind, rows in kinds if rows.any())
-            found = f"{cells[rows].iloc[0]!r} in {rows.sum()} of {len(cells)} rows"
-            faults[kind].append(f"{name} ({found})")
-        numbers[name] = values
-    for kind, columns in faults.items():
-        if columns:
-            raise TableError(f"{path} has {kind} in {listed(columns)}. {_REMEDIES[kind]}.")
+        if words.isin(("true", "false")).all():
+            numbers[name] = (words == "true").astype(np.float64)
+            continue
+        numbers[name] = cells.where(numeric, "nan").astype(np.float64)
+        wrong = ~np.isfinite(numbers[name])
+        other = wrong & ~numeric & ~words.isin((*_MISSING, *_INFINITE))
+        for rows, columns in ((other, text), (wrong, missing)):
+            if rows.any():
+                found = f"{cells[rows].iloc[0]!r} in {rows.sum()} of {len(cells)} rows"
+                columns.append(f"{name} ({found})")
+                break
+    if text:
+        raise TableError(
+            f"{path} has text in {listed(text)}. Encode it as numbers, with decimal points instead "
+            "of decimal commas, in the same way in both files, or leave it out with --drop."
+        )
+    if missing:
+        raise TableError(
+            f"{path} has missing or infinite values in {listed(missing)}. Replace them, in the "
+            "same way in both files, or leave out these rows or columns."
+        )
     return pd.DataFrame(numbers)
-
-
-_REMEDIES = {
-    "decimal commas": "Write decimal points, and nothing between thousands",
-    "text": "Encode it as numbers, in the same way in both files, or leave it out with --drop",
-    "missing or infinite values": "Replace them, in the same way in both files, or leave out these "
-    "rows or columns",
-}

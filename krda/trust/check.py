@@ -126,8 +126,9 @@ def assess(
         warnings.simplefilter("ignore")  # the model's own fit gave them, or they are counted here
         predicted = model.predict(target)
         transported = model._transport(source)
-        seeds = _compare(_other_seeds(model, n_refits, seed_rng), data, predicted)
-        orders = _compare(_other_orders(model, n_refits, order_rng), data, predicted)
+        seeds = _compare(data, predicted, _other_seeds(model, n_refits, seed_rng))
+        others = _other_orders(model, n_refits, order_rng)
+        orders = _compare(data, predicted, *([other] for other in others))
         densities, transport = _check_left_out(model, source, target, n_refits, split_rng)
         source_only = model._new_classifier().fit(source, labels).predict(target)
         scaled = [StandardScaler().fit_transform(X) for X in (source, target)]
@@ -173,25 +174,23 @@ def _variant(model: KRDA, seed: int, used: NDArray[np.intp], **changes: Any) -> 
     return type(model)(**(model.get_params(deep=False) | changes))
 
 
-def _other_seeds(model: KRDA, n: int, rng: np.random.Generator) -> list[list[KRDA]]:
+def _other_seeds(model: KRDA, n: int, rng: np.random.Generator) -> list[KRDA]:
     drawn = rng.choice(2**31 - 1, size=n + 1, replace=False).tolist()
     seeds = [seed for seed in drawn if seed != model.seed_][:n]
-    return [[_variant(model, seed, model.column_order_) for seed in seeds]]
+    return [_variant(model, seed, model.column_order_) for seed in seeds]
 
 
-def _other_orders(model: KRDA, n: int, rng: np.random.Generator) -> list[list[KRDA]]:
+def _other_orders(model: KRDA, n: int, rng: np.random.Generator) -> list[KRDA]:
     """Make models with the columns reversed, then in random orders, all different."""
     own = model.column_order_
     orders, proposed = {tuple(own): own}, own[::-1]
     while len(orders) < 1 + min(n, math.factorial(min(len(own), 20)) - 1):
         orders.setdefault(tuple(proposed), proposed)
         proposed = rng.permutation(own)
-    return [[_variant(model, model.seed_, order)] for order in list(orders.values())[1:]]
+    return [_variant(model, model.seed_, order) for order in list(orders.values())[1:]]
 
 
-def _compare(
-    groups: Sequence[Sequence[KRDA]], data: Domains, predicted: NDArray[Any]
-) -> RefitCheck:
+def _compare(data: Domains, predicted: NDArray[Any], *groups: Sequence[KRDA]) -> RefitCheck:
     """Fit the models of each group together, and compare their predictions."""
     same, failures = [], []
     for models in groups:
@@ -218,9 +217,10 @@ class _Folds:
     """
 
     def __init__(self, X: FloatArray, n_splits: int, rng: np.random.Generator) -> None:
+        # In one layout, whatever the table's: sums depend on it in the last digits.
+        self.X = np.ascontiguousarray(X)
         order = rng.permutation(len(X))
         self.judges = np.isin(np.arange(len(X)), order[:MAX_JUDGED_ROWS])
-        self._X = X
         # A small number for each row: lists of the rows of all fits would outgrow the table.
         self._parts = np.full((n_splits, len(X)), -1, dtype=np.int8)
         for parts in self._parts:
@@ -230,15 +230,11 @@ class _Folds:
 
     def seen(self, split: int, part: int) -> FloatArray:
         """Give the rows that the fit without a part sees."""
-        return self.rows(self._parts[split] != part)
+        return self.X[self._parts[split] != part]
 
-    def judged(self, split: int, part: int) -> NDArray[np.bool_]:
-        """Mark the rows that the fit without a part is judged by."""
-        return (self._parts[split] == part) & self.judges
-
-    def rows(self, chosen: NDArray[np.bool_]) -> FloatArray:
-        """Give rows in one layout, whatever the table's: sums depend on it in the last digits."""
-        return np.ascontiguousarray(self._X[chosen])
+    def judged(self, split: int, part: int) -> NDArray[np.intp]:
+        """Give the numbers of the rows that the fit without a part is judged by."""
+        return np.flatnonzero((self._parts[split] == part) & self.judges)
 
 
 class _Judgement(NamedTuple):
@@ -246,8 +242,8 @@ class _Judgement(NamedTuple):
 
     distances: FloatArray  # energy distances before, after, standardised
     gaps: FloatArray  # Kolmogorov-Smirnov distances of columns before and after, (2, d)
-    judged: tuple[NDArray[np.bool_], ...]  # which rows of source and target
-    nll: tuple[FloatArray, ...]  # their negative log-likelihoods: KRDA's and a Gaussian's, (2, n)
+    judged: list[NDArray[np.intp]]  # which rows of source and target
+    nll: list[FloatArray]  # their negative log-likelihoods: KRDA's and a Gaussian's, (2, n)
 
 
 def _check_left_out(
@@ -263,7 +259,7 @@ def _check_left_out(
     folds = [_Folds(X, n_splits, r) for X, r in zip((source, target), split_rngs, strict=True)]
     seeds = seed_rng.choice(2**31 - 1, size=(n_splits, N_PARTS), replace=False).tolist()
     used = model.column_order_  # the other columns are constant
-    goal = folds[1].rows(folds[1].judges)
+    goal = folds[1].X[folds[1].judges]
     unit = unit_scale(goal)[used]
     found: list[_Judgement] = []
     failures: list[str] = []
@@ -283,11 +279,11 @@ def _check_left_out(
         why = "the fits to parts of the tables failed"
         return nothing, TransportCheck(left_out=why, failures=tuple(failures))
     before, after, standardized = np.array([fit.distances for fit in found]).T
-    gaps = np.mean([fit.gaps for fit in found], axis=0)
     names = _names(model)
-    if names is None:
-        names = [f"column {j}" for j in range(model.n_features_in_)]
-    n, m = (int(judged.sum()) for judged in found[0].judged)
+    called = [f"column {j}" if names is None else str(names[j]) for j in used]
+    gaps = np.mean([fit.gaps for fit in found], axis=0).tolist()
+    columns = [ColumnGap(*column) for column in zip(called, *gaps, strict=True)]
+    n, m = map(len, found[0].judged)
     # Kolmogorov's limit, P(sup > c sqrt(1/n + 1/m)) < 2 exp(-2 c^2), for each of the columns.
     c = math.sqrt(math.log(2 * len(used) / 0.05) / 2)
     transport = TransportCheck(
@@ -297,10 +293,7 @@ def _check_left_out(
         change=Difference.of(after - before),
         lead=Difference.of(standardized - after),
         noise=_energy_noise(goal[:, used] / unit, n, m, len(found) // N_PARTS, noise_rng),
-        columns=tuple(
-            ColumnGap(str(names[used[j]]), float(gaps[0, j]), float(gaps[1, j]))
-            for j in np.argsort(-gaps[1], kind="stable")[:_N_COLUMNS]
-        ),
+        columns=tuple(sorted(columns, key=lambda column: -column.after)[:_N_COLUMNS]),
         column_noise=min(c * math.sqrt(1 / n + 1 / m), 1.0),
         failures=tuple(failures),
     )
@@ -314,17 +307,16 @@ def _judge(
     used = fit.column_order_
     seen = [table.seen(split, part) for table in folds]
     judged = [table.judged(split, part) for table in folds]
-    Xs, Xt = (table.rows(chosen) for table, chosen in zip(folds, judged, strict=True))
+    Xs, Xt = (table.X[rows] for table, rows in zip(folds, judged, strict=True))
     scalers = [StandardScaler().fit(X) for X in seen]
     standardized = scalers[1].inverse_transform(scalers[0].transform(Xs))
-    transported = fit._transport(Xs)
     goal = Xt[:, used]
-    candidates = [X[:, used] for X in (Xs, transported, standardized)]
+    candidates = [X[:, used] for X in (Xs, fit._transport(Xs), standardized)]
     return _Judgement(
         np.array([energy_distance(X / unit, goal / unit, unit=1.0) for X in candidates]),
         np.array([column_distances(X, goal).kolmogorov_smirnov for X in candidates[:2]]),
-        tuple(judged),
-        (_likelihoods(fit, "source", seen[0], Xs), _likelihoods(fit, "target", seen[1], Xt)),
+        judged,
+        [_likelihoods(fit, *of) for of in zip(DOMAINS, seen, (Xs, Xt), strict=True)],
     )
 
 
@@ -351,13 +343,11 @@ def _likelihoods(fit: KRDA, domain: Domain, seen: FloatArray, judged: FloatArray
 
 def _check_density(domain: Domain, found: Sequence[_Judgement]) -> DensityCheck:
     i = DOMAINS.index(domain)
-    total, count = np.zeros((2, len(found[0].judged[i])))
-    for fit in found:
-        ours, gaussian = fit.nll[i]
-        total[fit.judged[i]] += ours - gaussian
-        count[fit.judged[i]] += 1
     # One number a row: what several fits say of the same row is no further evidence.
-    excess = total[count > 0] / count[count > 0]
+    rows = np.concatenate([fit.judged[i] for fit in found])
+    differences = np.concatenate([fit.nll[i][0] - fit.nll[i][1] for fit in found])
+    count = np.bincount(rows)
+    excess = np.bincount(rows, differences)[count > 0] / count[count > 0]
     nll, gaussian_nll = np.mean([fit.nll[i].mean(axis=1) for fit in found], axis=0).tolist()
     error = float(excess.std(ddof=1) / math.sqrt(len(excess)))
     return DensityCheck(domain, len(excess), nll, gaussian_nll, float(excess.mean()), error)

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import math
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -20,7 +18,7 @@ from sklearn.svm import SVC
 from krda import KRDA, DivergenceError, KnotheRosenblatt
 from krda.diagnostics import energy_distance
 from krda.trust.check import _check_left_out, _energy_noise, _Folds, assess
-from krda.trust.report import OBJECTIONS, Assessment, ClassShare
+from krda.trust.report import Assessment, ClassShare
 from krda.trust.statistics import (
     DISAGREEMENT,
     MIN_ROWS,
@@ -76,38 +74,25 @@ def found(*args, **changes):
     return assessed(*args, **changes).findings
 
 
-class StandIn(KRDA):
-    """KRDA without any training to speak of, whose transport is another one."""
+class Moves(KRDA):
+    """KRDA without any training to speak of, which moves the first column by ``by`` instead."""
+
+    by = 0.0
 
     def __init__(self, *, classifier=None, column_order="given", random_state=0):
-        super().__init__(
-            1,
-            2,
-            classifier=classifier,
-            column_order=column_order,
-            max_steps=1,
-            random_state=random_state,
-        )
+        super().__init__(1, 2, classifier=classifier, column_order=column_order, max_steps=1,
+                         random_state=random_state)  # fmt: skip
 
-
-class Idle(StandIn):
     def _transport(self, X):
-        return X.copy()
+        return X + np.array([self.by, 0.0])
 
 
-class Exact(StandIn):
-    def _transport(self, X):
-        return X - [1.0, 0.0]
+class Exact(Moves):
+    by = -1.0
 
 
-class Mirror(StandIn):
-    def _transport(self, X):
-        return X - [2.0, 0.0]
-
-
-class Scatter(StandIn):
-    def _transport(self, X):
-        return 1e6 * X
+class Mirror(Moves):
+    by = -2.0
 
 
 def shifted_normals(seed, n=100, shift=1.0):
@@ -148,6 +133,7 @@ def quick():
 def test_numbers_that_are_all_fine_give_no_finding():
     assert found() == ()
     assert assessed().warnings == ()
+    assert "no proof" in str(assessed())
 
 
 def test_a_density_is_worse_than_a_gaussian_beyond_chance_and_a_trifle_only():
@@ -163,8 +149,8 @@ def test_a_density_is_worse_than_a_gaussian_beyond_chance_and_a_trifle_only():
     assert found(density=nan) == ()
 
 
-@pytest.mark.parametrize("n", [2, 5, 30])
-def test_densities_as_good_as_a_gaussian_are_called_worse_in_one_check_of_twenty(n):
+def test_densities_as_good_as_a_gaussian_are_called_worse_in_one_check_of_twenty():
+    n = 5
     excess = 100 * np.random.default_rng(n).normal(size=(4000, 2, n))  # no trifle
     errors = excess.std(axis=2, ddof=1) / math.sqrt(n)
     worse = [
@@ -234,10 +220,8 @@ def test_what_any_other_fit_does_is_not_put_down_to_the_order():
         assert either == ("order or seed decides",)
 
 
-@pytest.mark.parametrize("n_orders", [1, 3])
-def test_orders_that_do_what_seeds_do_are_blamed_in_one_check_of_twenty(n_orders):
-    rng = np.random.default_rng(n_orders)
-    drawn = rng.normal(0.15, 0.03, size=(4000, 3 + n_orders))
+def test_orders_that_do_what_seeds_do_are_blamed_in_one_check_of_twenty():
+    drawn = np.random.default_rng(3).normal(0.15, 0.03, size=(4000, 6))
     blamed = [
         "order decides" in found(seeds=RefitCheck(tuple(x[:3])), orders=RefitCheck(tuple(x[3:])))
         for x in drawn
@@ -260,33 +244,35 @@ def test_the_error_of_a_mean_allows_for_rows_that_fits_share():
 # Words
 
 
-def test_each_finding_has_a_sentence_with_its_numbers():
-    cases = [
-        assessed(density={"excess": 1.0}),
-        assessed(n_source=MIN_ROWS - 1),
-        assessed({"before": 0.02, "after": 0.03, "change": Difference(0.01, 0.002, 3)}),
-        assessed({"before": -0.0021}),
-        assessed({"after": 0.2}),
-        assessed({"after": 0.2, "change": Difference(-0.3, 0.9, 3)}),
-        assessed({"columns": (ColumnGap("income", 0.07, 0.42),)}),
-        assessed({"standardized": 0.0042}),
-        assessed(orders=RefitCheck((0.25, 0.3, 0.35))),
-        assessed(seeds=RefitCheck(()), orders=RefitCheck((0.25, 0.35))),
-        assessed(seeds=RefitCheck((0.2, 0.4))),
-        assessed(seeds=RefitCheck((0.0,), ("DivergenceError: lost",))),
-        assessed(far_rows="7 {rows}"),
-        assessed(classes=(ClassShare("a {b}", 0.5, 0, 0, 0),)),
-    ]
-    named = ["target", str(MIN_ROWS), "0.0300", "0.0000", "0.2000", "0.2000", "income", "0.0042",
-             "30.0%", "30.0%", "30.0%", "DivergenceError: lost", "7 {rows}", "a {b}"]  # fmt: skip
-    seen = set()
-    for checked, name in zip(cases, named, strict=True):
-        (finding,), (warning,) = checked.findings, checked.warnings
-        seen.add(finding)
-        assert name in warning
-        assert "nan" not in warning
-        assert warning[:40] in str(checked)
-    assert seen == set(OBJECTIONS)
+@pytest.mark.parametrize(
+    ("finding", "number", "given"),
+    [
+        ("worse density", "target", {"density": {"excess": 1.0}}),
+        ("too few rows", str(MIN_ROWS), {"n_source": MIN_ROWS - 1}),
+        ("further", "0.0300",
+         {"transport": {"before": 0.02, "after": 0.03, "change": Difference(0.01, 0.002, 3)}}),
+        ("no shift", "0.0000", {"transport": {"before": -0.0021}}),
+        ("still far", "0.2000", {"transport": {"after": 0.2}}),
+        ("undecided", "0.2000", {"transport": {"after": 0.2, "change": Difference(-0.3, 0.9, 3)}}),
+        ("spoilt columns", "income", {"transport": {"columns": (ColumnGap("income", 0.1, 0.4),)}}),
+        ("standardising suffices", "0.0042", {"transport": {"standardized": 0.0042}}),
+        ("order decides", "30.0%", {"orders": RefitCheck((0.25, 0.3, 0.35))}),
+        ("order or seed decides", "30.0%",
+         {"seeds": RefitCheck(()), "orders": RefitCheck((0.25, 0.35))}),
+        ("seed decides", "30.0%", {"seeds": RefitCheck((0.2, 0.4))}),
+        ("failed refits", "DivergenceError: lost",
+         {"seeds": RefitCheck((0.0,), ("DivergenceError: lost",))}),
+        ("far rows", "7 {rows}", {"far_rows": "7 {rows}"}),
+        ("missing class", "a {b}", {"classes": (ClassShare("a {b}", 0.5, 0, 0, 0),)}),
+    ],
+)  # fmt: skip
+def test_each_finding_has_a_sentence_with_its_numbers(finding, number, given):
+    checked = assessed(**given)
+    assert checked.findings == (finding,)
+    (warning,) = checked.warnings
+    assert number in warning
+    assert "nan" not in warning
+    assert warning[:40] in str(checked)
 
 
 def test_an_energy_distance_below_zero_is_shown_as_zero_and_kept_as_it_is():
@@ -302,10 +288,6 @@ def test_escape_sequences_in_names_are_shown_in_a_report():
     assert "\x1b" not in report
     assert "a\\x1b[2J\\nb (0.10 before" in report
     assert "\\x1b[31m" in report
-
-
-def test_a_good_fit_says_that_this_is_no_proof():
-    assert "no proof" in str(assessed())
 
 
 # Findings, from rows
@@ -333,15 +315,10 @@ def test_the_order_of_the_columns_decides_on_rotated_moons():
     assert checked.seeds.worst < 0.05
 
 
-def test_a_shift_where_there_is_none_is_seen_in_one_check_of_twenty():
-    seen = [left_out_only(Idle(), shifted_normals(k, 60, 0.0), k).shifted for k in range(60)]
-    assert np.mean(seen) < 0.12  # 0.05 with a binomial error of 0.022
-
-
 def test_a_transport_that_does_nothing_is_found_wherever_a_shift_is_seen():
     n_seen = 0
     for k, shift in enumerate([0.0, 0.25, 0.5, 1.0, 4.0] * 4):
-        transport = left_out_only(Idle(), shifted_normals(k, shift=shift), k)
+        transport = left_out_only(Moves(), shifted_normals(k, shift=shift), k)
         assert transport.after == transport.before
         assert transport.finding == ("undecided" if transport.shifted else "no shift")
         n_seen += transport.shifted
@@ -367,7 +344,7 @@ def test_standardised_tables_are_judged_by_rows_that_gave_no_mean():
     fresh, own = [], []
     for k in range(40):
         Xs, ys, Xt = shifted_normals(k, 100, 0.0)
-        fresh.append(left_out_only(Idle(), (Xs, ys, Xt), k).standardized)
+        fresh.append(left_out_only(Moves(), (Xs, ys, Xt), k).standardized)
         naive = (Xs - Xs.mean(0)) / Xs.std(0) * Xt.std(0) + Xt.mean(0)
         own.append(energy_distance(naive, Xt))
     assert np.mean(own) < -0.005
@@ -385,6 +362,10 @@ def test_a_density_without_training_is_worse_than_a_gaussian():
 
 
 def test_a_transport_that_scatters_rows_and_far_rows_are_found():
+    class Scatter(Moves):
+        def _transport(self, X):
+            return 1e6 * X
+
     checked = assess_quietly(Scatter(), shifted_normals(0), n_refits=2)
     assert {"further", "far rows"} <= set(checked.findings)
     assert any("column 0" in w for w in checked.warnings)
@@ -392,9 +373,9 @@ def test_a_transport_that_scatters_rows_and_far_rows_are_found():
 
 def test_of_small_tables_it_is_said_that_they_are_too_small():
     Xs, ys, Xt = shifted_normals(0, MIN_ROWS)
-    assert assess_quietly(Idle(), (Xs, ys, Xt)).transport.n_fits == N_PARTS
+    assert assess_quietly(Moves(), (Xs, ys, Xt)).transport.n_fits == N_PARTS
     for data in ((Xs[1:], ys[1:], Xt), (Xs, ys, Xt[1:]), (Xs[:2], ys[:2], Xt[:2])):
-        checked = assess_quietly(Idle(), data)
+        checked = assess_quietly(Moves(), data)
         assert "too few rows" in checked.findings
         assert "nan" not in str(checked)
 
@@ -465,28 +446,12 @@ def test_the_noise_is_what_parts_of_fresh_samples_stay_below_in_95_of_100_cases(
         X, Y = rng.normal(size=(60, 2)), rng.normal(size=(50, 2))
         tables = [_Folds(Z, n_splits, rng) for Z in (X, Y)]
         distances = [
-            energy_distance(*(t.rows(t.judged(split, part)) for t in tables), unit=1.0)
+            energy_distance(*(t.X[t.judged(split, part)] for t in tables), unit=1.0)
             for split in range(n_splits)
             for part in range(N_PARTS)
         ]
         exceeded.append(np.mean(distances) > _energy_noise(Y, 12, 10, n_splits, rng))
     assert 0.01 < np.mean(exceeded) < 0.11  # 0.05 with a binomial error of 0.015
-
-
-@pytest.mark.parametrize("n", [50, 53, 2000, 2109])
-def test_fits_see_every_row_but_those_left_out_and_are_judged_by_these_alone(n):
-    table = _Folds(np.arange(float(n))[:, None], 2, np.random.default_rng(0))
-    for split in range(2):
-        judged = [table.rows(table.judged(split, part)) for part in range(N_PARTS)]
-        seen = [table.seen(split, part) for part in range(N_PARTS)]
-        together = np.concatenate(judged).ravel()
-        assert len(together) == len(set(together)) == min(n, 2000) // N_PARTS * N_PARTS
-        assert set(together) <= set(table.rows(table.judges).ravel())
-        assert len({(len(s), len(j)) for s, j in zip(seen, judged, strict=True)}) == 1
-        for s, j in zip(seen, judged, strict=True):
-            assert not set(s.ravel()) & set(j.ravel())
-            assert len(s) >= 0.8 * n
-    assert not np.array_equal(table.judged(0, 0), table.judged(1, 0))
 
 
 def test_a_fit_is_judged_by_rows_that_it_did_not_see(monkeypatch):
@@ -613,12 +578,13 @@ def test_the_outcome_is_the_same_again_and_leaves_the_model_as_it_was(quick):
     np.testing.assert_array_equal(model.predict(data[2]), before)
 
 
-@pytest.mark.parametrize("n_refits", [0, 1])
-@pytest.mark.parametrize("kind", [int, bool, str])
+@pytest.mark.parametrize(("n_refits", "kind"), [(0, int), (0, bool), (1, str)])
 def test_an_assessment_is_written_as_json(quick, n_refits, kind):
     _, (Xs, ys, Xt) = quick
     labels = ys.astype(kind)
-    checked = assess(KRDA(**QUICK).fit(Xs, labels, Xt), Xs, labels, Xt, n_refits=n_refits)
+    classifier = make_pipeline(StandardScaler(), LogisticRegression())
+    model = KRDA(**QUICK, classifier=classifier).fit(Xs, labels, Xt)
+    checked = assess(model, Xs, labels, Xt, n_refits=n_refits)
     read = json.loads(json.dumps(checked.to_dict(), allow_nan=False))  # NaN is no JSON
     assert read["source_only"] == list(checked.source_only)
     assert read["warnings"] == list(checked.warnings)
@@ -634,14 +600,6 @@ def test_data_frames_and_arrays_agree_and_columns_are_called_by_their_names(quic
     assert of_frames.densities == of_arrays.densities
     assert of_frames.transport.before == of_arrays.transport.before
     assert {c.name for c in of_frames.transport.columns} == set(names)
-
-
-def test_a_pipeline_and_text_labels_work(quick):
-    _, (Xs, ys, Xt) = quick
-    text = np.where(ys == 0, "upper", "lower")
-    classifier = make_pipeline(StandardScaler(), LogisticRegression())
-    model = KRDA(**QUICK, classifier=classifier).fit(Xs, text, Xt)
-    assert len(assess(model, Xs, text, Xt, n_refits=2).seeds.disagreement) == 2
 
 
 def test_labels_have_no_part_in_what_is_said_of_densities_and_transport():
@@ -675,12 +633,3 @@ def test_what_cannot_be_checked_is_refused(quick):
     for wrong in (-1, 1.5, True):
         with pytest.raises(ValueError, match="n_refits must be an integer of at least 0"):
             assess(model, Xs, ys, Xt, n_refits=wrong)
-
-
-def test_the_estimator_needs_none_of_it():
-    code = "import sys\nfrom krda import KRDA\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
-    assert "krda.estimator" in loaded
-    others = ("krda.trust", "krda.command", "krda.diagnostics", "krda._fast")
-    assert not [name for name in loaded if name.startswith(others)]

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     for note in tables.notes:
         console.say(f"note: {note}")
     console.say(
-        f"{len(tables.Xs)} source rows, {len(tables.Xt)} target rows, "
+        f"{len(tables.Xs)} source rows (Xs), {len(tables.Xt)} target rows (Xt), "
         f"{len(tables.Xs.columns)} columns; fitting"
     )
     from krda import KRDA
@@ -63,27 +63,25 @@ def run(options: argparse.Namespace, console: Console) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(tables.Xs, tables.ys, tables.Xt)
-        predicted = model.predict(tables.Xt)
         columns: dict[str, Any] = {}
         if tables.identifiers is not None:
-            columns[str(tables.identifiers.name)] = tables.identifiers
-        columns["prediction"] = predicted
+            columns[options.id] = tables.identifiers
+        columns["prediction"] = model.predict(tables.Xt)
         if hasattr(model, "predict_proba"):
             names = [f"probability_{label}" for label in model.classes_]
             columns |= dict(zip(names, model.predict_proba(tables.Xt).T, strict=True))
     write_predictions(options.output, columns, force=options.force)
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         console.say(f"warning: {message}")
+    predicted = columns["prediction"]
     shares = [f"{listed([label])} {np.mean(predicted == label):.1%}" for label in model.classes_]
     console.say(f"predictions: {options.output} ({listed(shares)})")
     if not options.assess:
         return
     console.say("checking the fit\n")
     try:
-        found = assess(
-            model, tables.Xs, tables.ys, tables.Xt,
-            n_refits=options.refits, random_state=options.seed,
-        )  # fmt: skip
+        found = assess(model, tables.Xs, tables.ys, tables.Xt,
+                       n_refits=options.refits, random_state=options.seed)  # fmt: skip
     except BaseException:
         console.say(f"the check did not end; {options.output} holds the predictions alone")
         raise

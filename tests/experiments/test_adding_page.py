@@ -24,7 +24,7 @@ def test_it_adapts_with_the_settings_of_its_config():
     exec(compile(block("python"), "my_method.py", "exec"), space)
     settings = yaml.safe_load(block("yaml"))
     assert settings.pop("_target_") == f"baselines.my_method.{space['MyMethod'].__name__}"
-    for key in ("name", "quick", "classifier"):
+    for key in ("name", "label", "meaning", "family", "quick", "classifier"):
         del settings[key]
     rng = np.random.default_rng(0)
     ys = np.arange(60) % 2

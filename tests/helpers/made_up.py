@@ -14,7 +14,7 @@ from experiments.published import METHODS, published
 from experiments.store.frame import COLUMNS
 from experiments.store.records import Outcome, RecordStore
 
-OURS = ("quantiles", "krda_reversed", "sa_linear")
+OURS = ("quantiles", "krda_reversed", "sa_linear", "ot_linear")
 """Methods that are not in the paper."""
 ENVIRONMENT = {
     "cpu": "Made-up <processor>", "cores": 2, "threads": 1, "system": "Linux", "machine": "x86_64",

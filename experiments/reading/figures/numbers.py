@@ -44,7 +44,6 @@ def load(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, str]:
         frame = pd.read_csv(
             io.StringIO(text.removeprefix(head)),
             dtype={"task": str, "identity": str},
-            float_precision="round_trip",
         )
         if list(frame) != list(columns) or frame.empty:
             raise ValueError(f"its columns are {', '.join(map(str, frame))}")

@@ -85,7 +85,7 @@ def ranks(found: pd.DataFrame, positions: str, methods: Sequence[str]) -> pd.Dat
 
     A method that lost a fit is last in that draw.
     """
-    means = found[MEAN].unstack("method").loc[positions][list(methods)]
+    means = found.loc[positions][MEAN].unstack("method")[list(methods)]
     return means.rank(axis=1, ascending=False, method="min", na_option="bottom").astype(int)
 
 
@@ -100,7 +100,7 @@ def pair_order(
     found: pd.DataFrame, positions: str, order: Sequence[str]
 ) -> tuple[int, int, list[tuple[str, str]]]:
     """Of all pairs in an order: how many keep it, are undecided, and which are reversed."""
-    means = found[MEAN].unstack("method").loc[positions]
+    means = found.loc[positions][MEAN].unstack("method")
     kept, undecided, turned = 0, 0, []
     for upper, lower in itertools.combinations(order, 2):
         direction = sign(spread(means[upper] - means[lower]))

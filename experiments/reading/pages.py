@@ -250,7 +250,7 @@ def origins(records: Iterable[Record]) -> pd.DataFrame:
     A cell whose repetitions ran in different places counts in each of them; of libraries only the
     versions are listed.
     """
-    rows = set()
+    rows: set[tuple[str, str, int]] = set()
     for cell, record in enumerate(records):
         for where in record.environments:
             place = (

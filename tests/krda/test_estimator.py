@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -35,13 +34,6 @@ def fitted():
     return KRDA(**QUICK).fit(Xs, ys, Xt), Xs, ys, Xt
 
 
-def test_transported_columns_take_the_targets_location_and_scale(fitted):
-    model, Xs, _, Xt = fitted
-    T = model.transform(Xs)
-    np.testing.assert_allclose(T.mean(0), Xt.mean(0), atol=0.35 * Xt.std(0).max())
-    np.testing.assert_allclose(T.std(0), Xt.std(0), rtol=0.3)
-
-
 def test_adaptation_classifies_a_target_that_the_source_classifier_cannot():
     Xs, ys, Xt = shifted_task(n=600)
     y_target = (Xt[:, 0] > 10).astype(int)
@@ -56,26 +48,12 @@ def test_the_classifier_is_trained_on_the_transported_source(fitted):
     np.testing.assert_array_equal(model.predict(Xt), by_hand.predict(Xt))
 
 
-@pytest.mark.parametrize("classifier", [LogisticRegression(), SVC(kernel="linear")])
-def test_any_classifier_can_follow_and_is_left_unfitted(classifier):
-    Xs, ys, Xt = shifted_task()
-    model = KRDA(classifier=classifier, **QUICK).fit(Xs, ys, Xt)
-    assert isinstance(model.classifier_, type(classifier))
-    assert not hasattr(classifier, "classes_")
-
-
 def test_same_seed_same_bytes_other_seed_other_rows():
     Xs, ys, Xt = shifted_task()
     first, second = (KRDA(**QUICK).fit(Xs, ys, Xt).transform(Xs) for _ in range(2))
     other = KRDA(**{**QUICK, "random_state": 1}).fit(Xs, ys, Xt).transform(Xs)
     assert first.tobytes() == second.tobytes()
     assert not np.array_equal(first, other)
-
-
-def test_labels_do_not_enter_the_transport():
-    Xs, ys, Xt = shifted_task()
-    first = KRDA(**QUICK).fit(Xs, ys, Xt).transform(Xs)
-    np.testing.assert_array_equal(first, KRDA(**QUICK).fit(Xs, 1 - ys, Xt).transform(Xs))
 
 
 @pytest.mark.parametrize("scaling", ["domain", "pooled"])
@@ -94,24 +72,6 @@ def test_labels_of_any_kind_come_back_as_they_were(labels):
     model = KRDA(**QUICK).fit(Xs, ys, Xt)
     np.testing.assert_array_equal(model.classes_, np.unique(labels))
     assert set(model.predict(Xt)) <= set(labels)
-
-
-def test_data_frames_and_arrays_give_the_same_predictions():
-    Xs, ys, Xt = shifted_task()
-    names = ["age", "height", "weight"]
-    framed = KRDA(**QUICK).fit(
-        pd.DataFrame(Xs, columns=names), pd.Series(ys), pd.DataFrame(Xt, columns=names)
-    )
-    np.testing.assert_array_equal(framed.feature_names_in_, names)
-    predictions = framed.predict(pd.DataFrame(Xt, columns=names))
-    np.testing.assert_array_equal(predictions, KRDA(**QUICK).fit(Xs, ys, Xt).predict(Xt))
-
-
-def test_data_frames_whose_columns_differ_are_refused():
-    Xs, ys, Xt = shifted_task()
-    source = pd.DataFrame(Xs, columns=["a", "b", "c"])
-    with pytest.raises(ValueError, match="same features"):
-        KRDA(**QUICK).fit(source, ys, pd.DataFrame(Xt, columns=["a", "c", "d"]))
 
 
 def test_data_frames_are_matched_by_name_everywhere(fitted):
@@ -154,15 +114,8 @@ def test_the_number_of_samples_is_checked(fitted, n):
         fitted[0].sample(n)
 
 
-def test_columns_that_are_mostly_offset_are_named():
-    Xs, ys, Xt = shifted_task()
-    offset = np.array([0.0, 1e9, 0.0])
-    with pytest.warns(UserWarning, match=r"Columns \[1\] .* standard deviations"):
-        KRDA(**QUICK).fit(Xs + offset, ys, Xt + offset)
-
-
 @pytest.mark.parametrize("scaled", [False, True])
-def test_scaling_within_the_classifier_is_advised_to_those_who_do_not_scale(scaled):
+def test_columns_that_are_mostly_offset_are_named(scaled):
     Xs, ys, Xt = shifted_task()
     offset = np.array([0.0, 1e9, 0.0])
     classifier = make_pipeline(StandardScaler(), SVC()) if scaled else SVC()
@@ -237,13 +190,6 @@ def test_warnings_call_columns_by_their_names():
         KRDA(max_steps=5).fit(Xs, Xs["age"] > 0, Xs + 1)
 
 
-def test_columns_that_are_set_aside_are_named():
-    Xs, ys, Xt = shifted_task()
-    Xt[:, 1] = 0.1
-    with pytest.warns(UserWarning, match=r"Columns \[1\] are constant"):
-        KRDA(**QUICK).fit(Xs, ys, Xt)
-
-
 def test_a_column_that_varies_a_little_about_a_large_value_is_not_constant():
     Xs, ys, Xt = shifted_task()
     Xs[:, 0] = 1e9 + 1e-4 * Xs[:, 0]
@@ -276,18 +222,13 @@ def test_transported_flags_and_counts_take_the_targets_values_in_the_targets_pro
     # No flag that was set is cleared, since more are to be set: quantiles are matched.
     assert T[Xs[:, 0] == 1, 0].mean() > 0.97
     # What depends on the flag depends on the transported flag.
-    for value in (0.0, 1.0):
-        mine, theirs = T[T[:, 0] == value, 1], Xt[Xt[:, 0] == value, 1]
-        assert mine.mean() == pytest.approx(theirs.mean(), abs=0.4)
-
-
-def test_samples_of_a_table_with_atoms_look_like_it():
-    Xt = flagged_task(1000, 0.7, 1)
-    model = KRDA(random_state=0, max_steps=300).fit(flagged_task(1000, 0.3, 0), Xt[:, 0], Xt)
     drawn = model.sample(2000, random_state=0)
     assert set(drawn[:, 0]) == {0.0, 1.0}
     assert set(drawn[:, 2]) <= set(Xt[:, 2])
     assert drawn[:, 0].mean() == pytest.approx(0.7, abs=0.06)
+    for value in (0.0, 1.0):
+        mine, theirs = T[T[:, 0] == value, 1], Xt[Xt[:, 0] == value, 1]
+        assert mine.mean() == pytest.approx(theirs.mean(), abs=0.4)
 
 
 def test_log_density_of_a_discrete_column_is_a_log_probability():
@@ -311,13 +252,6 @@ def test_rows_are_transported_one_by_one_whatever_follows_them():
     np.testing.assert_allclose(model.transform(Xs[order]), T[order], atol=1e-6)
     np.testing.assert_allclose(one_by_one, T[:50], atol=1e-6)
     np.testing.assert_array_equal(one_by_one[:, [0, 2]], T[:50][:, [0, 2]])
-
-
-def test_equal_rows_are_spread_in_the_targets_proportions():
-    rng = np.random.default_rng(0)
-    Xs, Xt = (rng.random((1000, 1)) < 0.5) * 1.0, (rng.random((1000, 1)) < 0.2) * 1.0
-    T = KRDA(random_state=0, max_steps=200).fit(Xs, np.arange(1000) % 2, Xt).transform(Xs)
-    assert T.mean() == pytest.approx(Xt.mean(), abs=0.05)
 
 
 def test_pooled_scaling_gives_both_domains_the_same_cells():
@@ -365,17 +299,6 @@ def test_samples_and_log_density_are_in_the_inputs_units(fitted):
     assert weights.mean() == pytest.approx(1.0, abs=5 * weights.std() / np.sqrt(len(X)))
 
 
-def test_one_feature_is_enough():
-    Xs, ys, Xt = shifted_task(d=1)
-    assert KRDA(**QUICK).fit(Xs, ys, Xt).predict(Xt).shape == (len(Xt),)
-
-
-def test_equal_domains_are_mapped_to_themselves_up_to_the_fit():
-    Xs, ys, _ = shifted_task(n=300)
-    T = KRDA(random_state=0).fit(Xs, ys, Xs).transform(Xs)
-    assert np.abs(T - Xs).mean() < 0.15
-
-
 def _with(array, value):
     changed = array.copy()
     changed[3, 1] = value
@@ -383,24 +306,15 @@ def _with(array, value):
 
 
 BAD_INPUT = {
-    "NaN in the source": (lambda s, y, t: (_with(s, np.nan), y, t), ValueError, "Xs contains NaN"),
     "NaN in the target": (lambda s, y, t: (s, y, _with(t, np.nan)), ValueError, "Xt contains NaN"),
-    "infinity in the source": (lambda s, y, t: (_with(s, np.inf), y, t), ValueError, "infinity"),
     "infinity in the target": (lambda s, y, t: (s, y, _with(t, -np.inf)), ValueError, "infinity"),
     "another number of columns": (
         lambda s, y, t: (s, y, t[:, :2]), ValueError, "Xt has 2 columns, but Xs has 3"),
-    "an empty source": (lambda s, y, t: (s[:0], y[:0], t), ValueError, "0 sample"),
     "an empty target": (lambda s, y, t: (s, y, t[:0]), ValueError, "0 sample"),
     "no columns": (lambda s, y, t: (s[:, :0], y, t[:, :0]), ValueError, "0 feature"),
     "one class": (lambda s, y, t: (s, np.zeros_like(y), t), ValueError, "one class only"),
-    "one source row": (lambda s, y, t: (s[:1], y[:1], t), ValueError, "minimum of 2"),
-    "one target row": (lambda s, y, t: (s, y, t[:1]), ValueError, "minimum of 2"),
-    "strings": (lambda s, y, t: (s.astype(str).astype(object) + "x", y, t), ValueError, "convert"),
-    "a sparse source": (lambda s, y, t: (sparse.csr_array(s), y, t), TypeError, "dense"),
     "a sparse target": (lambda s, y, t: (s, y, sparse.csr_array(t)), TypeError, "dense"),
     "labels of another length": (lambda s, y, t: (s, y[:-1], t), ValueError, "inconsistent"),
-    "missing labels": (
-        lambda s, y, t: (s, np.where(y == 1, np.nan, 0.0), t), ValueError, "ys contains NaN"),
     "continuous labels": (lambda s, y, t: (s, y + 0.5 * s[:, 0], t), ValueError, "label type"),
     "a flat source": (lambda s, y, t: (s[:, 0], y, t), ValueError, "2D array"),
     "nothing but constants": (
@@ -435,8 +349,9 @@ def test_an_unfitted_model_says_so(method):
     ("name", "value"),
     [("n_components", 0), ("hidden_size", 2.5), ("column_order", "sideways"),
      ("column_order", [0, 0, 1]), ("scaling", "none"), ("sigma_floor", -1.0), ("eps", 0.5),
-     ("quantile_method", "secant"), ("spread_atoms", "no"),
-     ("validation_fraction", 1.5), ("max_steps", -1)],
+     ("quantile_method", "secant"), ("spread_atoms", "no"), ("hidden_size", True),
+     ("validation_fraction", 1.5), ("max_steps", -1), ("learning_rate", np.inf),
+     ("learning_rate", "a"), ("device", "cuda:99"), ("eps", 1e-17)],
 )  # fmt: skip
 def test_parameters_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=name):
@@ -526,13 +441,6 @@ def test_a_classifier_that_fails_is_the_error_of_its_own_fit():
     assert errors[1] is None
 
 
-def test_parameters_are_stored_untouched():
-    parameters = KRDA().get_params(deep=False)
-    assert parameters["classifier"] is None
-    model = KRDA(**{**parameters, "n_components": 7, "column_order": [1, 0]})
-    assert clone(model).get_params(deep=False) == model.get_params(deep=False)
-
-
 def test_krda_works_where_nothing_of_the_benchmark_is_installed():
     code = """
 import importlib.machinery, sys
@@ -550,6 +458,9 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 import numpy, krda
+krda.KRDA
+optional = ("krda.trust", "krda.command", "krda.diagnostics", "krda._fast")
+assert not [name for name in sys.modules if name.startswith(optional)]
 X = numpy.random.default_rng(0).normal(size=(20, 2))
 print(krda.KRDA(max_steps=2).fit(X, X[:, 0] > 0, X + 1).predict(X).shape)
 """

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from krda import KRDA
-from krda.extrapolation import FAR_WIDTHS, column_ranges, describe_far_rows
+from krda.extrapolation import FAR_WIDTHS, describe_far_rows
 
 RANGE = np.array([[0.0, -1.0, 5.0], [2.0, 1.0, 5.0]])
 ORDER = np.array([1, 0])  # the third column is constant and was not transported
@@ -23,12 +23,6 @@ def heavy_tailed_task(n=100, d=4):
     Xs[:, 1] += Xs[:, 0]
     Xt[:, 1] -= Xt[:, 0]
     return Xs, (Xs[:, 0] > 0).astype(int), Xt
-
-
-def test_ranges_are_the_least_and_the_largest_of_each_column():
-    np.testing.assert_array_equal(
-        column_ranges(np.array([[1.0, 5.0], [-2.0, 6.0], [0.0, 5.5]])), [[-2, 5], [1, 6]]
-    )
 
 
 @pytest.mark.parametrize("side", [-1, 1])

@@ -1,5 +1,8 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from baselines.naive import DomainStandardization
@@ -15,10 +18,13 @@ def domains(seed, n=40, d=2):
 
 
 def test_methods_without_a_common_program_are_fitted_one_after_another():
-    methods, given = [DomainStandardization(), DomainStandardization()], [domains(0), domains(1)]
+    # Equal by their parts, which are objects of their own.
+    methods = [DomainStandardization(make_pipeline(StandardScaler(), SVC())) for _ in range(2)]
+    given = [domains(0), domains(1)]
     assert fit_together(methods, given) == [None, None]
+    assert fit_together([], []) == []
     for method, one in zip(methods, given, strict=True):
-        alone = DomainStandardization().fit(*one)
+        alone = clone(method).fit(*one)
         np.testing.assert_array_equal(method.predict(one.Xt), alone.predict(one.Xt))
 
 

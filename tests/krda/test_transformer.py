@@ -1,7 +1,6 @@
 """KnotheRosenblatt: the map alone, without labels."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -58,24 +57,6 @@ def test_the_map_sends_held_out_source_rows_to_the_targets_distribution():
     for v in directions:
         assert stats.ks_2samp(T / unit @ v, goal / unit @ v).pvalue > 0.001 / len(directions)
     assert stats.ks_2samp(fresh[:, 0], goal[:, 0]).pvalue < 1e-6  # the test has power
-
-
-def test_data_frames_are_matched_by_name(fitted):
-    Xs, Xt = tables()
-    names = ["a", "b", "c"]
-    framed = KnotheRosenblatt(**QUICK).fit(
-        pd.DataFrame(Xs, columns=names), pd.DataFrame(Xt, columns=names)[names[::-1]]
-    )
-    np.testing.assert_array_equal(framed.feature_names_in_, names)
-    T = framed.transform(pd.DataFrame(Xs, columns=names)[names[::-1]])
-    np.testing.assert_array_equal(T, fitted.transform(Xs))
-
-
-def test_fit_transform_is_fit_then_transform(fitted):
-    Xs, Xt = tables()
-    np.testing.assert_array_equal(
-        KnotheRosenblatt(**QUICK).fit_transform(Xs, Xt), fitted.transform(Xs)
-    )
 
 
 def test_columns_constant_in_a_domain_take_the_mean_of_the_other():

@@ -57,32 +57,6 @@ def test_quantile_of_one_gaussian_is_the_normal_quantile(method):
     np.testing.assert_allclose(z, stats.norm.ppf(u, 2.0, 3.0), rtol=1e-7)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@given(seed=st.integers(0, 2**31), n_components=st.integers(1, 8), log_sd=st.floats(0.0, 2.0))
-@settings(max_examples=25, deadline=None)
-def test_quantile_inverts_the_cdf_from_one_far_tail_to_the_other(
-    method, seed, n_components, log_sd
-):
-    weights, means, stds = random_mixtures(60, n_components, seed, log_sd=log_sd)
-    u = torch.from_numpy(np.random.default_rng(seed).uniform(1e-8, 1 - 1e-8, 60))
-    u[:2] = torch.tensor([1e-8, 1 - 1e-8], dtype=torch.float64)
-    z = mixture.quantile(u, weights, means, stds, method=method)
-    # What rounding z to its last bit does to F bounds what any z can reach.
-    density = mixture.log_prob(z, weights.log(), means, stds).exp()
-    reachable = 1e-12 + 4 * torch.finfo(torch.float64).eps * density * z.abs()
-    assert bool(((mixture.cdf(z, weights, means, stds) - u).abs() <= reachable).all())
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_quantile_works_for_nearly_degenerate_mixtures_with_empty_gaps(method):
-    weights = torch.tensor([[0.3, 0.3, 0.4]], dtype=torch.float64).expand(5, -1)
-    means = torch.tensor([[-50.0, 0.0, 1000.0]], dtype=torch.float64).expand(5, -1)
-    stds = torch.tensor([[1e-6, 1e-6, 1e-6]], dtype=torch.float64).expand(5, -1)
-    u = torch.tensor([1e-8, 0.15, 0.45, 0.61, 1 - 1e-8], dtype=torch.float64)
-    z = mixture.quantile(u, weights, means, stds, method=method)
-    np.testing.assert_allclose(z, [-50.0, -50.0, 0.0, 1000.0, 1000.0], atol=1e-4)
-
-
 def nasty_mixtures(n, n_components, seed, log_sd, spread, concentration):
     """Widths over many orders of magnitude, weights down to 0, means far from 0 and apart."""
     rng = np.random.default_rng(seed)
@@ -193,18 +167,11 @@ def test_quantile_increases_with_u_for_nearly_degenerate_mixtures():
         assert bool((z.diff() >= -rounding[1:]).all())
 
 
-def test_quantile_does_not_depend_on_the_memory_layout_of_the_mixtures():
-    u, *parameters = nasty_mixtures(1000, 5, 4, 1.0, 3.0, 0.5)
-    by_component = [p.mT.contiguous().mT for p in parameters]
-    assert torch.equal(mixture.quantile(u, *parameters), mixture.quantile(u, *by_component))
-
-
-def test_quantile_leaves_its_arguments_alone():
-    arguments = nasty_mixtures(100, 3, 0, 1.0, 3.0, 0.5)
-    arguments[1:] = [p.mT.contiguous().mT for p in arguments[1:]]
-    copies = [a.clone() for a in arguments]
-    mixture.quantile(*arguments)
-    assert all(torch.equal(a, b) for a, b in zip(arguments, copies, strict=True))
+def test_quantile_leaves_its_arguments_alone_whatever_their_memory_layout():
+    arguments = nasty_mixtures(1000, 5, 4, 1.0, 3.0, 0.5)
+    others = [a.mT.contiguous().mT if a.ndim == 2 else a.clone() for a in arguments]
+    assert torch.equal(mixture.quantile(*arguments), mixture.quantile(*others))
+    assert all(torch.equal(a, b) for a, b in zip(arguments, others, strict=True))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -215,25 +182,6 @@ def test_quantile_names_the_mixture_that_is_not_finite(method, name, bad):
     parameters[["weights", "means", "stds"].index(name)][8500, 1] = bad
     with pytest.raises(FloatingPointError, match=f"{name} of mixture 8500 hold NaN or infinity"):
         mixture.quantile(u, *parameters, method=method)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("bad", [0.0, -1.0])
-def test_quantile_refuses_standard_deviations_that_are_not_positive(method, bad):
-    u, *parameters = nasty_mixtures(10, 3, 0, 1.0, 3.0, 5.0)
-    parameters[2][4, 2] = bad
-    with pytest.raises(ValueError, match="stds of mixtures must be positive"):
-        mixture.quantile(u, *parameters, method=method)
-
-
-def test_quantile_takes_means_and_widths_whose_sum_overflows():
-    far = torch.full((2, 1), 1e308, dtype=torch.float64)
-    u = torch.tensor([0.3, 0.5], dtype=torch.float64)
-    try:
-        z = mixture.quantile(u, torch.ones_like(far), far, 0.1 * far)
-    except FloatingPointError:
-        return
-    np.testing.assert_allclose(z / 1e308, stats.norm.ppf(u, 1.0, 0.1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("u", [5e-324, 1e-310, 1e-300])
@@ -261,12 +209,6 @@ def test_newton_agrees_with_the_papers_bisection():
     assert bool(((fast - plain).abs() * density <= 1e-12).all())
 
 
-def test_quantile_is_increasing_in_u():
-    weights, means, stds = (p.expand(500, -1) for p in random_mixtures(1, 5, 11))
-    u = torch.linspace(1e-8, 1 - 1e-8, 500, dtype=torch.float64)
-    assert bool((mixture.quantile(u, weights, means, stds).diff() > 0).all())
-
-
 def test_quantile_does_not_depend_on_the_rows_solved_beside_it():
     weights, means, stds = random_mixtures(9000, 3, 5)
     u = torch.from_numpy(np.random.default_rng(5).uniform(0.01, 0.99, 9000))
@@ -275,23 +217,21 @@ def test_quantile_does_not_depend_on_the_rows_solved_beside_it():
     assert torch.equal(together[8500:], alone)
 
 
-@pytest.mark.parametrize("bad", [0.0, 1.0, -0.1])
-def test_quantile_refuses_probabilities_outside_the_open_interval(bad):
+@pytest.mark.parametrize(
+    ("u", "std", "method", "error", "message"),
+    [
+        (0.0, 1.0, "newton", ValueError, "strictly between 0 and 1"),
+        (1.0, 1.0, "bisection", ValueError, "strictly between 0 and 1"),
+        (np.nan, 1.0, "newton", FloatingPointError, "is NaN"),
+        (0.5, 0.0, "newton", ValueError, "stds of mixtures must be positive"),
+        (0.5, -1.0, "bisection", ValueError, "stds of mixtures must be positive"),
+        (0.5, 1.0, "secant", ValueError, "'newton' or 'bisection'"),
+    ],
+)
+def test_quantile_refuses_what_has_none(u, std, method, error, message):
     one = torch.ones(1, 1, dtype=torch.float64)
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        mixture.quantile(torch.tensor([bad], dtype=torch.float64), one, one, one)
-
-
-def test_quantile_of_nan_is_a_numerical_failure():
-    one = torch.ones(1, 1, dtype=torch.float64)
-    with pytest.raises(FloatingPointError, match="is NaN"):
-        mixture.quantile(torch.nan * one[0], one, one, one)
-
-
-def test_quantile_refuses_an_unknown_method():
-    one = torch.ones(1, 1, dtype=torch.float64)
-    with pytest.raises(ValueError, match="'newton' or 'bisection'"):
-        mixture.quantile(0.5 * one[0], one, one, one, method="secant")
+    with pytest.raises(error, match=message):
+        mixture.quantile(u * one[0], one, one, std * one, method=method)
 
 
 def test_quantile_of_no_rows_is_no_rows():

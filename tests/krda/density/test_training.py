@@ -71,14 +71,6 @@ def test_training_stops_when_patience_runs_out():
     assert len(history.steps) == len(history.held_out_nll) == len(history.train_nll)
 
 
-def test_no_steps_keep_the_initial_parameters():
-    model = RNADE(2)
-    history = fit_maximum_likelihood(model, domains(), TrainingOptions(max_steps=0))
-    assert history.steps.tolist() == [0] == [history.best_step]
-    assert history.train_nll.isnan().all()
-    assert torch.equal(model.head_weight, RNADE(2).head_weight)
-
-
 def test_same_seed_gives_the_same_bytes_whatever_torchs_global_seed():
     models = []
     for global_seed in (0, 1):

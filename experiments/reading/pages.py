@@ -254,7 +254,7 @@ def origins(records: Iterable[Record]) -> pd.DataFrame:
     rows = []
     for number_, record in enumerate(records):
         for where in record.environments:
-            place = (
+            place = one_line(
                 f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
                 f"{where['system']} {where['machine']}, Python {where['python']}, "
                 f"{kernels_line(where)}"

@@ -56,8 +56,10 @@ def warn_of_offsets(X: FloatArray, classifier: Any) -> None:
     scale = getattr(classifier, "gamma", None) == "scale"
     limit = _FAR_OFFSET_SCALE if scale else _FAR_OFFSET
     with np.errstate(all="ignore"):
-        offset, deviation = np.abs(X.mean(axis=0)), X.std(axis=0)
-        varies = np.ptp(X, axis=0) > 1e-13 * offset  # more than by rounding
+        peak = np.abs(X).max(axis=0)  # in units of it, no square underflows
+        unit = X / np.where(peak > 0, peak, 1)
+        offset, deviation = np.abs(unit.mean(axis=0)), unit.std(axis=0)
+        varies = np.ptp(unit, axis=0) > 1e-13 * offset  # more than by rounding
         columns = np.flatnonzero(varies & (offset > limit * deviation))
     if len(columns):
         within = "" if isinstance(classifier, Pipeline) else (

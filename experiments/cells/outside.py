@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sklearn
 
 from krda.base import DomainAdaptationClassifier
 
@@ -32,10 +33,12 @@ class Outside(DomainAdaptationClassifier):
         self.classes_, codes = np.unique(ys, return_inverse=True)
         y = np.concatenate([codes, np.full(len(Xt), -1)])
         domains = np.repeat([1, -2], [len(Xs), len(Xt)])
-        self.estimator.fit(np.concatenate([Xs, Xt]), y, sample_domain=domains)
+        with sklearn.config_context(enable_metadata_routing=True):
+            self.estimator.fit(np.concatenate([Xs, Xt]), y, sample_domain=domains)
 
     def predict(self, X: Any) -> Any:
         """Predict labels of target rows."""
         X = self._validate_target(X)
-        codes = self.estimator.predict(X, sample_domain=np.full(len(X), -2))
+        with sklearn.config_context(enable_metadata_routing=True):
+            codes = self.estimator.predict(X, sample_domain=np.full(len(X), -2))
         return self.classes_[codes.astype(int)]

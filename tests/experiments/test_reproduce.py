@@ -192,7 +192,7 @@ def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_pa
     shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
     store = RecordStore(tmp_path / "records")
     cut, left = (
-        next((tmp_path / "records/moons/40").glob(f"{method}-*")) for method in ("krda", "sa")
+        next((tmp_path / "records/moons/30").glob(f"{method}-*")) for method in ("krda", "sa")
     )
     cut.write_bytes(cut.read_bytes()[:-1])
     record = store.read(left)

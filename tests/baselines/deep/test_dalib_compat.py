@@ -50,6 +50,8 @@ def test_importing_the_methods_is_silent_and_leaves_the_real_qpsolvers_alone(tmp
 
 
 def test_a_missing_dalib_is_named_with_the_way_to_install_it(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "dalib"]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "dalib", None)
     before = sys.modules.get("qpsolvers")
     with pytest.raises(ModuleNotFoundError, match=r"--no-deps dalib==0\.2"):

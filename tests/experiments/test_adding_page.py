@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from baselines.reference import SourceOnly
-from experiments.catalogue import CONFIG_DIRECTORY
+from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,8 +54,8 @@ def test_it_adapts_with_the_settings_of_its_config():
     exec(compile(block("python"), "my_method.py", "exec"), space)
     settings = yaml.safe_load(block("yaml"))
     assert settings.pop("_target_") == f"baselines.my_method.{space['MyMethod'].__name__}"
-    for key in ("name", "quick", "classifier"):
-        del settings[key]
+    for key in ("name", "quick", "classifier", *DESCRIPTIVE):
+        settings.pop(key)
     rng = np.random.default_rng(0)
     ys = np.arange(60) % 2
     Xs = rng.normal(size=(60, 2)) + 4 * ys[:, None]

@@ -1,13 +1,17 @@
 """The example method of docs/adding.md, as a newcomer would copy it."""
 
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import numpy as np
+import pytest
 import yaml
 
 from baselines.reference import SourceOnly
+from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,13 +23,39 @@ def block(language):
     return textwrap.dedent(found.group(1))
 
 
+@pytest.fixture
+def module(tmp_path):
+    path = tmp_path / "my_method.py"
+    path.write_text(block("python"), encoding="utf-8")
+    return path
+
+
+def lint(*command):
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, command)],
+        capture_output=True, text=True, cwd=ROOT, timeout=900,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_passes_ruffs_format_and_rules(module):
+    config = ("--config", ROOT / "pyproject.toml", "--no-cache", module)
+    lint("ruff", "format", "--check", *config)
+    lint("ruff", "check", *config)
+
+
+@pytest.mark.slow
+def test_it_passes_mypys_strict_rules(module):
+    lint("mypy", "--config-file", ROOT / "pyproject.toml", module)
+
+
 def test_it_adapts_with_the_settings_of_its_config():
     space = {}
     exec(compile(block("python"), "my_method.py", "exec"), space)
     settings = yaml.safe_load(block("yaml"))
     assert settings.pop("_target_") == f"baselines.my_method.{space['MyMethod'].__name__}"
-    for key in ("name", "label", "meaning", "family", "quick", "classifier"):
-        del settings[key]
+    for key in ("name", "quick", "classifier", *DESCRIPTIVE):
+        settings.pop(key)
     rng = np.random.default_rng(0)
     ys = np.arange(60) % 2
     Xs = rng.normal(size=(60, 2)) + 4 * ys[:, None]
@@ -33,3 +63,11 @@ def test_it_adapts_with_the_settings_of_its_config():
     adapted = space["MyMethod"](**settings).fit(Xs, ys, Xt)
     assert (adapted.predict(Xt) == ys).all()
     assert (SourceOnly().fit(Xs, ys, Xt).predict(Xt) == ys).mean() < 0.6
+
+
+def test_the_configs_that_it_names_for_copying_are_there():
+    page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"configs/(\w+/\w+\.yaml)", page))
+    copied = {name for name in named if "my_" not in name}
+    assert copied
+    assert all((CONFIG_DIRECTORY / name).is_file() for name in copied)

@@ -23,6 +23,7 @@ import os
 import sys
 import traceback
 from functools import cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 import hydra
@@ -87,7 +88,10 @@ def check_runtime(runtime: DictConfig) -> None:
 @cache
 def _engine(records: Path, timeout_seconds: float | None) -> Engine:
     """One for all jobs that a launcher runs in this process, so that its worker starts once."""
-    return Engine(RecordStore(records), timeout_seconds=timeout_seconds)
+    engine = Engine(RecordStore(records), timeout_seconds=timeout_seconds)
+    # A launcher's process waits for its children when it ends, before anything of `atexit`.
+    Finalize(None, engine.stop, exitpriority=10)
+    return engine
 
 
 def _measure(cell: Cell, runtime: DictConfig, note: JobNote) -> float | None:

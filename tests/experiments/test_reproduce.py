@@ -141,6 +141,7 @@ def test_a_failing_cell_ends_in_the_ledger_with_its_command_and_exit_status_1(
         return replace(plan, tasks=("10", "20"), paper=("source_only", "sa"), ours=())
 
     monkeypatch.setattr(reproduce, "load_table", broken_table)
+    monkeypatch.setattr(reproduce, "curves_of", lambda tables: [])
     options = ["--protocol", "smoke", "--table", "moons", "--results", str(tmp_path)]
     assert reproduce.main(options) == 1
     out = capsys.readouterr().out

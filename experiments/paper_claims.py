@@ -207,7 +207,8 @@ class Claim:
     @property
     def has_rivals(self) -> bool:
         """Whether KRDA is set beside other methods."""
-        return KRDA in self.needs and "ot" in self.needs and self.check is not None
+        others = set(COMPETITORS) & set(self.needs)
+        return KRDA in self.needs and bool(others) and self.check is not None
 
 
 @dataclass(frozen=True)

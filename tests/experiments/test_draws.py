@@ -218,13 +218,13 @@ def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
         assert (by_name["ot"] == 2).all()
         assert (by_name["jan"] > 3).all()
         assert (by_name["kmm"] == 3).all()
-        for deep in ("dann", "cdan", "dan", "jan", "shot"):
-            assert np.ptp(by_name[deep]) >= 3
+        deep = [by_name[method] for method in ("dann", "cdan", "dan", "jan", "shot")]
+        assert min(np.ptp(ranks) for ranks in deep) == 3
         own, sinkhorn = (COMMITTED.accuracies(positions, m) for m in ("krda", "ot_sinkhorn"))
         assert (sinkhorn[:, -1] > own[:, -1]).all()
     lattice, random = (COMMITTED.accuracies(p, "krda") for p in COMMITTED.positions)
     assert (lattice[:, :4] == 100).all()
-    assert (random[:, :4].min(axis=0) < 92).all()
+    assert random[:, :4].min(axis=0).tolist() == [91.3, 90.4, 86.1, 87.1]
     assert random[:, -1].std(ddof=1) / lattice[:, -1].std(ddof=1) == pytest.approx(5, abs=0.5)
     tca = spread(random[:, 2] - COMMITTED.accuracies("random", "tca")[:, 2])
     assert tca.mean < 0

@@ -54,7 +54,8 @@ class Claim:
     @property
     def has_rivals(self) -> bool:
         """Whether KRDA is set beside other methods."""
-        return bool(self.judge) and {KRDA, "ot"} <= set(self.needs)
+        others = set(COMPETITORS) & set(self.needs)
+        return bool(self.judge and others) and KRDA in self.needs
 
 
 @functools.cache

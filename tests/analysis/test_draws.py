@@ -138,13 +138,13 @@ def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
         assert (ranked["ot"] == 2).all()
         assert (ranked["jan"] > 3).all()
         assert (ranked["kmm"] == 3).all()
-        for deep in ("dann", "cdan", "dan", "jan", "shot"):
-            assert np.ptp(ranked[deep]) >= 3
+        deep = [ranked[method] for method in ("dann", "cdan", "dan", "jan", "shot")]
+        assert min(np.ptp(ranks) for ranks in deep) == 3
         means = COMMITTED.loc[positions, "mean"].unstack("method")
         assert (means.ot_sinkhorn > means.krda).all()
     lattice, random = (COMMITTED.loc[p].xs("krda", level="method") for p in ("lattice", "random"))
     assert (lattice.iloc[:, :4] == 100).all(axis=None)
-    assert (random.iloc[:, :4].min() < 92).all()
+    assert random.iloc[:, :4].min().tolist() == pytest.approx([91.3, 90.4, 86.1, 87.1])
     assert random["mean"].std() / lattice["mean"].std() == pytest.approx(5, abs=0.5)
     tca = spread(random["30"] - COMMITTED.loc["random"].xs("tca", level="method")["30"])
     assert tca["mean"] < 0

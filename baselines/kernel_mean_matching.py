@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import piqp
 from numpy.typing import NDArray
 
-from baselines.kernels import bandwidth, check_kernel, gram
-from baselines.memory import check_matrix_size
+from baselines.kernels import make_kernel
+from baselines.memory import check_memory
 from krda.base import AlignedClassifier, AlignedSource
 from krda.validation import FloatArray, require_number
 
@@ -26,10 +26,6 @@ _GRAM_COPIES = 6
 #: Least weight that the classifier gets, where the mean is about 1. scikit-learn's SVC drops rows
 #: of weight zero, and where a whole class goes it names the remaining ones wrongly.
 _WEIGHT_FLOOR = 1e-9
-
-
-class QuadraticProgramError(FloatingPointError):
-    """The weights' quadratic program was not solved."""
 
 
 class KernelMeanMatching(AlignedClassifier):
@@ -53,44 +49,11 @@ class KernelMeanMatching(AlignedClassifier):
     determine is the objective; where K is singular to rounding, as with a wide kernel, many weights
     reach it.
 
-    Parameters
-    ----------
-    kernel : {"rbf", "linear"}, default="rbf"
-    gamma : "median", "scale" or float, default="median"
-        Bandwidth of the RBF kernel over the rows of both domains, see
-        :func:`baselines.kernels.bandwidth`. The default is the common choice for the distance of
-        kernel means, which is what the weights make small; it looks at no label.
-    B : float, default=1000.0
-        Largest weight; 1000 as in both papers.
-    eps : float or None, default=None
-        How far the mean weight may be from 1; None means :math:`(\sqrt{n_s} - 1) / \sqrt{n_s}`, as
-        in both papers.
-    classifier : estimator or None, default=None
-        The classifier to train on the weighted source, with ``sample_weight`` in its ``fit``; None
-        means ``sklearn.svm.SVC()``.
-
-    Attributes
-    ----------
-    weights_ : ndarray of shape (n_source,)
-        The weights :math:`\beta`. The classifier gets no weight below 1e-9 in place of zeros, so
-        that it still knows every class.
-    objective_ : float
-        The objective at the weights, divided by :math:`n_s^2`.
-    gap_ : float
-        Upper bound of how far ``objective_`` is from the optimum, in the same units.
-    gamma_ : float
-        The bandwidth used.
-
-    Raises
-    ------
-    QuadraticProgramError
-        From ``fit``, if the solver gives up, or its answer has a gap above 1e-5 of the objective
-        or a mean outside its bounds.
-    ValueError
-        From ``fit``, if all weights are zero, which takes ``eps`` of 1 or more.
-    MemoryError
-        From ``fit``, before any work, if the Gram matrix cannot be held: memory is quadratic in
-        the source rows.
+    ``gamma`` of the RBF kernel is by default the median rule over the rows of both domains, the
+    common choice for the distance of kernel means, which is what the weights make small; it looks
+    at no label. B = 1000 and :math:`\epsilon = (\sqrt{n_s} - 1) / \sqrt{n_s}` (``eps=None``) are
+    those of both papers. The classifier gets no weight below 1e-9 in place of zeros, so that it
+    still knows every class.
 
     References
     ----------
@@ -103,9 +66,9 @@ class KernelMeanMatching(AlignedClassifier):
     weights_source = True
 
     weights_: FloatArray
-    objective_: float
-    gap_: float
-    gamma_: float
+    objective_: float  # at the weights, divided by n_s^2
+    gap_: float  # upper bound of how far that is from the optimum
+    gamma_: float  # nan for the linear kernel
 
     def __init__(
         self,
@@ -123,25 +86,14 @@ class KernelMeanMatching(AlignedClassifier):
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         n = len(Xs)
-        check_kernel(self.kernel)
         eps = (np.sqrt(n) - 1) / np.sqrt(n) if self.eps is None else self.eps
-        require_number("B", self.B, positive=False)
-        require_number("eps", eps, positive=False)
-        if 1 - eps > self.B:
-            raise ValueError(
-                f"No weights can average at least 1 - eps = {1 - eps:.3g} with none above "
-                f"B = {self.B!r}; raise B or eps."
-            )
-        check_matrix_size(
-            n, n, what="source by source rows", method="KernelMeanMatching", copies=_GRAM_COPIES
-        )
-        check_matrix_size(
-            n, len(Xt), what="source by target rows", method="KernelMeanMatching", copies=1
-        )
-        rows = np.concatenate([Xs, Xt])
-        self.gamma_ = bandwidth(self.gamma, rows) if self.kernel == "rbf" else np.nan
-        K = gram(self.kernel, Xs, Xs, self.gamma_)
-        kappa = n * gram(self.kernel, Xs, Xt, self.gamma_).mean(axis=1)
+        require_number("B", self.B, positive=True)
+        if not 0 < eps < 1:
+            raise ValueError(f"eps must be None or between 0 and 1, got {self.eps!r}.")
+        check_memory("KernelMeanMatching", _GRAM_COPIES * n**2 + n * len(Xt))
+        kernel, self.gamma_ = make_kernel(self.kernel, self.gamma, np.concatenate([Xs, Xt]))
+        K = kernel(Xs, Xs)
+        kappa = n * kernel(Xs, Xt).mean(axis=1)
         bounds = Bounds(float(self.B), n * (1 - float(eps)), n * (1 + float(eps)))
         self.weights_ = solve_mean_matching(K, kappa, bounds)
         self.objective_, self.gap_ = objective_and_gap(K, kappa, bounds, self.weights_)
@@ -150,25 +102,21 @@ class KernelMeanMatching(AlignedClassifier):
         scale = max(abs(self.objective_), float(np.trace(K)) / n**2)
         outside = max(bounds.low - self.weights_.sum(), self.weights_.sum() - bounds.high, 0) / n
         if not (self.gap_ <= GAP_LIMIT * scale and outside <= MEAN_LIMIT):
-            raise QuadraticProgramError(
+            raise FloatingPointError(
                 f"The weights may be {self.gap_ / scale:.1e} of the objective away from the "
                 f"optimum (at most {GAP_LIMIT:.0e} is accepted), their mean is {outside:.1e} "
                 f"outside its bounds (at most {MEAN_LIMIT:.0e}). Scale the features, or choose "
                 "another kernel or gamma."
             )
-        if not self.weights_.mean() > 1e-6:  # an interior point only comes near zero
-            raise ValueError(
-                "All weights are zero: nothing in the source looks like the target. Lower eps, "
-                f"which is {eps:.3g}, below 1, or use kernel='rbf'."
-            )
         return AlignedSource(Xs, np.maximum(self.weights_, _WEIGHT_FLOOR))
 
 
-class Bounds:
+class Bounds(NamedTuple):
     """The feasible set: every weight within [0, upper], their sum within [low, high]."""
 
-    def __init__(self, upper: float, low: float, high: float) -> None:
-        self.upper, self.low, self.high = upper, low, high
+    upper: float
+    low: float
+    high: float
 
     def minimise(self, g: FloatArray) -> float:
         """Return the least value of the linear function with coefficients ``g``."""
@@ -195,24 +143,21 @@ def objective_and_gap(
 def solve_mean_matching(K: FloatArray, kappa: FloatArray, bounds: Bounds) -> FloatArray:
     """Solve the quadratic program; how near the weights are to the optimum is not checked here."""
     n = len(K)
-    mean = np.full((1, n), 1 / n)
-    low, high = np.array([bounds.low / n]), np.array([bounds.high / n])
     solver = piqp.DenseSolver()
     # Divided by n, the gradient is of order one and the solver's tolerances mean something; after
     # n^2, as in the objective that is reported, it stops a hundred to a thousand times earlier.
-    problem = {"P": K / n, "c": -kappa / n, "x_l": np.zeros(n), "x_u": np.full(n, bounds.upper)}
-    if bounds.low == bounds.high:  # an interior point needs an interior
-        solver.setup(**problem, A=mean, b=low)
-    else:
-        solver.setup(**problem, G=mean, h_l=low, h_u=high)
+    solver.setup(
+        P=K / n, c=-kappa / n, x_l=np.zeros(n), x_u=np.full(n, bounds.upper),
+        G=np.full((1, n), 1 / n), h_l=np.array([bounds.low / n]), h_u=np.array([bounds.high / n]),
+    )  # fmt: skip
     status = solver.solve()
     weights = solver.result.x
     # Out of steps it is mostly as near as rounding lets it come; the caller judges that.
     answered = status in (piqp.PIQP_SOLVED, piqp.PIQP_MAX_ITER_REACHED)
     if not answered or not np.isfinite(weights).all():
-        raise QuadraticProgramError(
+        raise FloatingPointError(
             f"No weights were found for {n} source rows (PIQP: {status.name}). Scale the features, "
-            "or choose another kernel or gamma."
+            "raise B or eps, or choose another kernel or gamma."
         )
     # An interior point comes within rounding of a bound, from either side.
     return np.clip(weights, 0, bounds.upper)

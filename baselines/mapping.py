@@ -18,20 +18,5 @@ class SourceMapping(AlignedClassifier):
         """Map checked source rows to where the classifier is trained."""
 
     def transform(self, Xs: ArrayLike) -> FloatArray:
-        """Map source rows to where the classifier was trained.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n, n_features)
-            The training rows or others.
-
-        Returns
-        -------
-        mapped : ndarray of shape (n, n_mapped_features)
-
-        Raises
-        ------
-        FloatingPointError
-            Rows that the map takes to values that are not finite.
-        """
+        """Map source rows, those of the training or others, to where the classifier was trained."""
         return self._map_source(self._validate_source(Xs))

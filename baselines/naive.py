@@ -18,15 +18,6 @@ class DomainStandardization(SourceMapping):
 
     A source row becomes (x - source mean) / source deviation, a target row (x - target mean) /
     target deviation, column by column. A column that is constant in a domain becomes zero there.
-
-    Parameters
-    ----------
-    classifier : estimator or None, default=None
-        The classifier to train on the standardised source; None means ``sklearn.svm.SVC()``.
-
-    Attributes
-    ----------
-    source_scaler_, target_scaler_ : sklearn.preprocessing.StandardScaler
     """
 
     source_scaler_: StandardScaler
@@ -55,23 +46,10 @@ class QuantileMapping(SourceMapping):
     lines in between, so that samples of one size are mapped value to value in order. Equal values
     share the mean of their ranks and stay equal. Beyond the outermost ranks the map is constant:
     nothing leaves the target's range. How columns depend on each other is not adapted.
-
-    Parameters
-    ----------
-    classifier : estimator or None, default=None
-        The classifier to train on the mapped source; None means ``sklearn.svm.SVC()``.
-
-    Attributes
-    ----------
-    values_ : list of ndarray
-        For each column, the different source values, rising.
-    images_ : list of ndarray
-        For each column, where they go in the target. A value between two training values goes
-        between their images.
     """
 
-    values_: list[FloatArray]
-    images_: list[FloatArray]
+    values_: list[FloatArray]  # for each column, the different source values, rising
+    images_: list[FloatArray]  # where they go in the target
 
     def __init__(self, classifier: Any = None) -> None:
         self.classifier = classifier
@@ -88,17 +66,4 @@ class QuantileMapping(SourceMapping):
 
     def _map_source(self, Xs: FloatArray) -> FloatArray:
         columns = zip(Xs.T, self.values_, self.images_, strict=True)
-        return np.column_stack([_interpolate(x, values, images) for x, values, images in columns])
-
-
-def _interpolate(x: FloatArray, values: FloatArray, images: FloatArray) -> FloatArray:
-    """Go along the straight lines between images, and stay at the outermost ones beyond."""
-    y = np.interp(x, values, images)
-    # Between values too near each other the slope overflows; the share of the way does not.
-    steep = np.flatnonzero(~np.isfinite(y))
-    if len(steep):
-        right = np.clip(np.searchsorted(values, x[steep]), 1, len(values) - 1)
-        left = right - 1
-        share = (x[steep] - values[left]) / (values[right] - values[left])
-        y[steep] = images[left] + share * (images[right] - images[left])
-    return y
+        return np.column_stack([np.interp(x, values, images) for x, values, images in columns])

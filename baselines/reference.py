@@ -35,11 +35,6 @@ class SourceOnly(AlignedClassifier):
     """Train on the source as it is: no adaptation.
 
     The target rows given to ``fit`` are checked as everywhere, then ignored.
-
-    Parameters
-    ----------
-    classifier : estimator or None, default=None
-        The classifier to train; None means ``sklearn.svm.SVC()``.
     """
 
     def __init__(self, classifier: Any = None) -> None:
@@ -50,23 +45,7 @@ class SourceOnly(AlignedClassifier):
 
 
 class TargetOnly(ClassifierMixin, BaseEstimator):
-    """Train on target rows *with their labels*: what adaptation aims at, not adaptation.
-
-    Parameters
-    ----------
-    classifier : estimator or None, default=None
-        The classifier to train; None means ``sklearn.svm.SVC()``.
-
-    Attributes
-    ----------
-    classifier_ : estimator
-        The classifier fitted on the labelled target.
-    classes_ : ndarray of shape (n_classes,)
-        The labels seen in ``yt``, sorted.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if ``Xt`` is a data frame whose column names are all strings.
-    """
+    """Train on target rows *with their labels*: what adaptation aims at, not adaptation."""
 
     classes_: NDArray[Any]
     classifier_: Any
@@ -76,27 +55,7 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
         self.classifier = classifier
 
     def fit(self, Xt: ArrayLike, yt: ArrayLike) -> Self:
-        """Fit the classifier to labelled target rows.
-
-        Parameters
-        ----------
-        Xt : array-like of shape (n_target, n_features)
-            Target rows.
-        yt : array-like of shape (n_target,)
-            Their labels, of any kind that scikit-learn classifiers take.
-
-        Returns
-        -------
-        self : TargetOnly
-
-        Raises
-        ------
-        ValueError
-            Not numeric, NaN or infinite values, fewer than two rows, labels that are missing, not
-            of classification type, of another length than ``Xt``, or of fewer than two classes.
-        TypeError
-            Sparse input.
-        """
+        """Fit the classifier to labelled target rows."""
         with fresh_fit(self):
             rows = check_rows(Xt, "Xt", 2)
             remember_columns(self, Xt)
@@ -107,22 +66,7 @@ class TargetOnly(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the labels of target rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n,)
-            Labels out of ``classes_``.
-
-        Raises
-        ------
-        ValueError
-            Another number of columns than ``Xt`` had, other column names, NaN or infinite values.
-        """
+        """Predict the labels of target rows."""
         check_is_fitted(self)
         return self.classifier_.predict(
             check_same_columns(self, X, name="X", fitted="Xt", min_rows=1)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from baselines.mapping import SourceMapping
 from krda.base import AlignedSource
-from krda.validation import FloatArray
+from krda.validation import FloatArray, require_integer
 
 
 class SubspaceAlignment(SourceMapping):
@@ -35,28 +35,10 @@ class SubspaceAlignment(SourceMapping):
     the centred domains, and on domains that are centred already the method does **nothing**. On
     two-dimensional moons with k = 2 its accuracy is that of 'Source only'. (The column published
     for it on moons, 85.3 at 10 degrees down to 38.2 at 90, turns out to be that of a *linear* SVM
-    trained on the source; see ``classifier``.)
+    trained on the source.)
 
-    Parameters
-    ----------
-    n_components : int or None, default=None
-        Number k of principal axes; None keeps n_features, or with fewer rows than that in a domain
-        as many as both domains vary in.
-    scale : bool, default=False
-        Whether each domain's columns are divided by their standard deviations in that domain.
-    classifier : estimator or None, default=None
-        The classifier to train on the aligned source; None means ``sklearn.svm.SVC()``.
-
-    Attributes
-    ----------
-    source_pca_, target_pca_ : sklearn.decomposition.PCA
-        The two bases and means.
-    alignment_ : ndarray of shape (n_components_, n_components_)
-        The matrix :math:`M`.
-    source_scale_, target_scale_ : ndarray of shape (n_features,)
-        What the columns are divided by: ones, unless ``scale``; 1 for a constant column.
-    n_components_ : int
-        The number of axes used.
+    ``n_components`` is the number k of principal axes; None keeps n_features, or with fewer rows
+    than that in a domain as many as both domains vary in.
 
     References
     ----------
@@ -66,8 +48,8 @@ class SubspaceAlignment(SourceMapping):
 
     source_pca_: PCA
     target_pca_: PCA
-    alignment_: FloatArray
-    source_scale_: FloatArray
+    alignment_: FloatArray  # M
+    source_scale_: FloatArray  # what the columns are divided by; ones, unless ``scale``
     target_scale_: FloatArray
     n_components_: int
 
@@ -95,28 +77,21 @@ class SubspaceAlignment(SourceMapping):
         return scale
 
     def _number_of_axes(self, source: FloatArray, target: FloatArray) -> int:
-        d = source.shape[1]
+        d, k = source.shape[1], self.n_components
         directions = min(_directions(source), _directions(target))
         # All d axes span the whole space, however the rows vary. Fewer axes must each have spread
         # in both domains: another axis is an arbitrary direction, along which new rows may vary.
         spans = min(len(source), len(target)) >= d
-        if not directions and not spans:
-            raise ValueError(
-                "SubspaceAlignment needs rows that differ in both domains, but all rows of one are "
-                f"equal (source rows {len(source)}, target rows {len(target)}). Check the tables."
-            )
-        k = self.n_components
         if k is None:
             return d if spans else directions
-        whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
-        if not whole or not (1 <= k <= directions or (spans and k == d)):
-            or_all = f" or {d}" if spans and directions < d else ""
+        require_integer("n_components", k, 1)
+        if k > directions and not (spans and k == d):
             raise ValueError(
-                f"n_components must be None or an integer from 1 to {directions}{or_all} (both "
-                f"domains vary in {directions} directions; source rows {len(source)}, target rows "
-                f"{len(target)}, features {d}), got {k!r}."
+                f"n_components must be None or at most {directions}, the directions in which both "
+                f"domains vary (source rows {len(source)}, target rows {len(target)}, features "
+                f"{d}), got {k!r}."
             )
-        return int(k)
+        return k
 
     def _map_source(self, Xs: FloatArray) -> FloatArray:
         return self.source_pca_.transform(Xs / self.source_scale_) @ self.alignment_

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
-from baselines.kernels import bandwidth, check_kernel, gram, is_number
+from baselines.kernels import Kernel, make_kernel
 from baselines.mapping import SourceMapping
-from baselines.memory import check_matrix_size
+from baselines.memory import check_memory
 from krda.base import AlignedSource
 from krda.validation import FloatArray, require_number
 
 #: Up to this many training rows the dense eigensolver is as fast as Lanczos.
 _DENSE_UP_TO = 100
 
-#: Matrices of the size of K at the peak, measured: with Lanczos iteration K, the centred K and a
-#: square; with the dense solver its work space too.
-_LANCZOS_COPIES, _DENSE_COPIES = 3, 8
+#: Matrices of the size of K at the peak: K, the centred K and a square.
+_COPIES = 3
 
 #: New rows whose kernel values are held at a time.
 _PREDICTION_ROWS = 8192
@@ -63,49 +63,13 @@ class TransferComponentAnalysis(SourceMapping):
     unit length instead weight the components by their spread; a classifier with an RBF kernel
     is sensitive to the difference.
 
-    Parameters
-    ----------
-    n_components : int or float, default=0.95
-        Number of components; a float in (0, 1) takes as many as hold that share of the sum of all
-        eigenvalues. The default is a usual cut of principal component analysis; it looks at no
-        label and lets the number follow the data.
-    kernel : {"rbf", "linear"}, default="rbf"
-    gamma : "median", "scale" or float, default="median"
-        Bandwidth of the RBF kernel, see :func:`baselines.kernels.bandwidth`. The default follows
-        the scale of the features and is the common choice for the distance of means that the
-        method makes small.
-    mu : float, default=1.0
-        Weight of the penalty on W against the distance of the means; 1 counts both alike. The
-        larger, the less adaptation: for mu to infinity the means no longer count.
-    classifier : estimator or None, default=None
-        The classifier to train on the projected source; None means ``sklearn.svm.SVC()``.
-
-    Attributes
-    ----------
-    coefficients_ : ndarray of shape (N, n_components_)
-        W, scaled as said; the largest entry of each column is positive.
-    offset_ : ndarray of shape (n_components_,)
-        m, the mean of the source rows' projections :math:`K W`.
-    eigenvalues_ : ndarray of shape (n_components_,)
-        Of :math:`(K L K + \mu I)^{-1} K H K`, falling.
-    training_rows_ : ndarray of shape (N, n_features)
-        Source rows, then target rows.
-    gamma_ : float
-        The bandwidth used.
-    n_components_ : int
-
-    Raises
-    ------
-    MemoryError
-        From ``fit``, before any work, if K cannot be held: memory is quadratic in the rows of
-        both domains together.
-
-    Notes
-    -----
-    The paper on KRDA states no parameters for this method, and the method's own paper tunes them on
-    data. The kernel, gamma and mu are usual choices that read no label. The share of 95 % is not a
-    blind choice: a first one, as many components as features, was given up after its accuracy
-    on the target labels of moons had been seen. That was before the components were centred.
+    **Defaults.** The paper on KRDA states no parameters for this method, and the method's own paper
+    tunes them on data. The kernel, the median rule for ``gamma`` (the common choice for the
+    distance of means that the method makes small) and ``mu`` = 1, which counts both terms alike,
+    are usual choices that read no label. ``n_components`` is a number, or the share of the sum of
+    all eigenvalues that the components hold. The share of 95 % is not a blind choice: a first one,
+    as many components as features, was given up after its accuracy on the target labels of moons
+    had been seen. That was before the components were centred.
 
     References
     ----------
@@ -113,10 +77,11 @@ class TransferComponentAnalysis(SourceMapping):
     IEEE Transactions on Neural Networks 22(2), 2011, section III.
     """
 
-    coefficients_: FloatArray
-    offset_: FloatArray
+    coefficients_: FloatArray  # W, the largest entry of each column positive
+    offset_: FloatArray  # m
     eigenvalues_: FloatArray
     training_rows_: FloatArray
+    kernel_: Kernel
     gamma_: float
     n_components_: int
 
@@ -136,36 +101,28 @@ class TransferComponentAnalysis(SourceMapping):
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         rows = np.concatenate([Xs, Xt])
-        check_kernel(self.kernel)
         require_number("mu", self.mu, positive=True)
         # Centring leaves at most N - 1 directions.
         largest = len(rows) - 1
-        wanted = self.n_components
-        whole = isinstance(wanted, int | np.integer)
-        if not is_number(wanted) or not (1 <= wanted <= largest if whole else 0 < wanted < 1):
+        wanted: Any = self.n_components
+        whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
+        if not (1 <= wanted <= largest if whole else isinstance(wanted, float) and 0 < wanted < 1):
             raise ValueError(
                 f"n_components must be an integer from 1 to {largest} (training rows of both "
                 f"domains less one) or a share between 0 and 1, got {wanted!r}."
             )
-        _check_memory(len(rows), dense=whole and _solve_densely(int(wanted), len(rows)))
-        self.gamma_ = bandwidth(self.gamma, rows) if self.kernel == "rbf" else np.nan
+        check_memory("TransferComponentAnalysis", _COPIES * len(rows) ** 2)
+        self.kernel_, self.gamma_ = make_kernel(self.kernel, self.gamma, rows)
         self.training_rows_ = rows
-        K = gram(self.kernel, rows, rows, self.gamma_)
+        K = self.kernel_(rows, rows)
         e = np.concatenate([np.full(len(Xs), 1 / len(Xs)), np.full(len(Xt), -1 / len(Xt))])
-        if whole:
-            values, W = transfer_components(K, e, float(self.mu), int(wanted))
-            if len(values) < wanted:
-                raise ValueError(
-                    f"n_components={wanted} is too large: only {len(values)} directions of the "
-                    "kernel space have any spread in these data. Ask for fewer components."
-                )
-        else:
-            values, W = components_of_share(K, e, float(self.mu), float(wanted))
-            if len(values) == 0:
-                raise ValueError(
-                    "No direction of the kernel space has any spread: all training rows look the "
-                    f"same to the kernel (gamma {self.gamma_:.3g}). Check the input and gamma."
-                )
+        find = transfer_components if whole else components_of_share
+        values, W = find(K, e, float(self.mu), wanted)
+        if len(values) < (wanted if whole else 1):
+            raise ValueError(
+                f"n_components={wanted} is too large: only {len(values)} directions of the kernel "
+                "space have any spread in these data. Ask for fewer, or check the input and gamma."
+            )
         self.eigenvalues_, self.coefficients_ = values, W
         self.n_components_ = len(values)
         projected = K[: len(Xs)] @ self.coefficients_
@@ -177,37 +134,20 @@ class TransferComponentAnalysis(SourceMapping):
 
     def _map_target(self, X: FloatArray) -> FloatArray:
         parts = [
-            gram(self.kernel, X[i : i + _PREDICTION_ROWS], self.training_rows_, self.gamma_)
-            @ self.coefficients_
+            self.kernel_(X[i : i + _PREDICTION_ROWS], self.training_rows_) @ self.coefficients_
             - self.offset_
             for i in range(0, len(X), _PREDICTION_ROWS)
         ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _check_memory(n: int, *, dense: bool) -> None:
-    check_matrix_size(
-        n,
-        n,
-        what="all training rows by themselves",
-        method="TransferComponentAnalysis",
-        copies=_DENSE_COPIES if dense else _LANCZOS_COPIES,
-    )
-
-
-def _solve_densely(k: int, n: int) -> bool:
-    """Say whether the dense solver is as fast for k of n components as Lanczos iteration."""
-    return n <= _DENSE_UP_TO or 5 * k > n
+        return np.concatenate(parts)
 
 
 def transfer_components(
-    K: FloatArray, e: FloatArray, mu: float, k: int, *, dense: bool | None = None
+    K: FloatArray, e: FloatArray, mu: float, k: int
 ) -> tuple[FloatArray, FloatArray]:
     r"""Find the k leading eigenvalues of :math:`(K e e^\top K + \mu I)^{-1} K H K`, and vectors W.
 
     Fewer if fewer directions of the kernel space have any spread. W is scaled to
-    :math:`W^\top K H K W / N = I`; the largest entry of each column is positive. ``dense`` computes
-    all by a dense solver, otherwise Lanczos iteration finds the leading ones; None decides by size.
+    :math:`W^\top K H K W / N = I`; the largest entry of each column is positive.
     """
     n = len(K)
     q = K @ e
@@ -226,23 +166,14 @@ def transfer_components(
         image -= image.mean(axis=0)
         return root_inverse(K @ image)
 
-    if dense is None:
-        dense = _solve_densely(k, n)
-    if dense:
+    if n <= _DENSE_UP_TO or 5 * k > n:
         matrix = product(np.eye(n))
         values, U = eigh((matrix + matrix.T) / 2, subset_by_index=[n - k, n - 1])
     else:
         operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
         # A fixed start, so that two fits give the same; Gaussian, so that no direction is missed.
         start = np.random.default_rng(0).standard_normal(n)
-        try:
-            values, U = eigsh(operator, k=k, which="LA", v0=start)
-        except ArpackNoConvergence as error:
-            raise FloatingPointError(
-                f"The leading {k} of {n} transfer components were not found ({error}). Ask for "
-                "fewer components, or look for a kernel matrix that is nearly constant or nearly "
-                "the identity (gamma much too small or too large)."
-            ) from error
+        values, U = eigsh(operator, k=k, which="LA", v0=start)
     order = np.argsort(values)[::-1]
     values = values[order]
     # Rounding errors are no direction that a row can be projected on: of the eigenvalues, and of
@@ -265,8 +196,6 @@ def components_of_share(
     total = np.sum(centred**2) / mu - np.sum((centred @ q) ** 2) / (mu * (mu + q @ q))
     k = min(16, n - 1)
     while True:
-        # That a share takes so many components is seen no sooner.
-        _check_memory(n, dense=_solve_densely(k, n))
         values, W = transfer_components(K, e, mu, k)
         # Counted so that rounding in the total cannot ask for more than there is.
         needed = 1 + int(np.count_nonzero(np.cumsum(values) < share * total))

@@ -2,8 +2,7 @@
 
 dalib is of July 2020 and is no longer maintained. Its losses are what the paper ran. DANN and CDAN
 train its discriminator behind its gradient reversal. Its losses take one model at a time, so
-training has them in a form for several (:mod:`baselines.deep.adversarial`,
-:mod:`baselines.deep.discrepancy`); the tests compare that form with the originals here. This module
+training has them in a form for several; the tests compare that form with the originals. This module
 alone knows what is broken in dalib:
 
 - ``dalib.modules.kernels`` imports ``qpsolvers`` for an option that is not used here (and that
@@ -21,65 +20,31 @@ import math
 import sys
 import types
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 from torch import Tensor, nn
 
-__all__ = [
-    "DomainDiscriminator",
-    "GaussianKernel",
-    "GradientReversal",
-    "JointMultipleKernelMaximumMeanDiscrepancy",
-    "MultipleKernelMaximumMeanDiscrepancy",
-    "conditional_domain_adversarial_loss",
-    "domain_adversarial_loss",
-]
+__all__ = ["DomainDiscriminator", "GradientReversal", "adaptation", "domain_adversarial_loss"]
 
-
-def _no_quadratic_program(*args: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError(
-        "dalib's quadratic program over kernels is not available; leave quadratic_program False."
-    )
-
-
-@contextmanager
-def _stand_in_for_qpsolvers() -> Iterator[None]:
-    """Let ``from qpsolvers import solve_qp`` succeed within the block, and leave no trace of it."""
-    stand_in = types.ModuleType("qpsolvers")
-    stand_in.solve_qp = _no_quadratic_program  # type: ignore[attr-defined]
-    previous = sys.modules.get("qpsolvers")
-    sys.modules["qpsolvers"] = stand_in
-    try:
-        yield
-    finally:
-        if previous is None:
-            del sys.modules["qpsolvers"]
-        else:
-            sys.modules["qpsolvers"] = previous
-
-
+_real = sys.modules.get("qpsolvers")
+_stand_in = sys.modules["qpsolvers"] = types.ModuleType("qpsolvers")
+_stand_in.solve_qp = None  # type: ignore[attr-defined]
 try:
-    # Compiling dalib's docstrings warns of invalid escapes, which is nothing for the user.
-    with warnings.catch_warnings(), _stand_in_for_qpsolvers():
-        warnings.simplefilter("ignore")
-        from dalib.adaptation.cdan import ConditionalDomainAdversarialLoss
-        from dalib.adaptation.dan import MultipleKernelMaximumMeanDiscrepancy
-        from dalib.adaptation.dann import DomainAdversarialLoss
-        from dalib.adaptation.jan import JointMultipleKernelMaximumMeanDiscrepancy
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # dalib's docstrings have invalid escapes
+        from dalib import adaptation
         from dalib.modules.domain_discriminator import DomainDiscriminator
         from dalib.modules.grl import GradientReverseFunction, WarmStartGradientReverseLayer
-        from dalib.modules.kernels import GaussianKernel
 except ModuleNotFoundError as error:
-    if error.name is None or error.name.split(".")[0] != "dalib":
-        raise
     raise ModuleNotFoundError(
         "DANN and CDAN use dalib 0.2, which is not installed. Install it without its "
         "dependencies (it asks for torchvision, which is not needed): "
         "pip install --no-deps dalib==0.2",
         name="dalib",
     ) from error
+finally:
+    del sys.modules["qpsolvers"]
+    if _real is not None:
+        sys.modules["qpsolvers"] = _real
 
 
 class GradientReversal(WarmStartGradientReverseLayer):
@@ -97,17 +62,6 @@ class GradientReversal(WarmStartGradientReverseLayer):
 
 def domain_adversarial_loss(discriminator: nn.Module, warmup_steps: int = 1000) -> nn.Module:
     """Return dalib's loss of DANN for one model, called with features (source, target)."""
-    loss = DomainAdversarialLoss(discriminator)
-    loss.grl = GradientReversal(warmup_steps)
-    return loss
-
-
-def conditional_domain_adversarial_loss(
-    discriminator: nn.Module, warmup_steps: int = 1000, entropy_conditioning: bool = False
-) -> nn.Module:
-    """Return dalib's loss of CDAN for one model: (logits_s, features_s, logits_t, features_t)."""
-    loss = ConditionalDomainAdversarialLoss(
-        discriminator, entropy_conditioning=entropy_conditioning
-    )
+    loss = adaptation.dann.DomainAdversarialLoss(discriminator)
     loss.grl = GradientReversal(warmup_steps)
     return loss

@@ -2,23 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from baselines.deep.joint import JointlyTrained, Transfer
+from baselines.deep.joint import JointlyTrained
 from krda.validation import require_number, require_truth
 
 # Factors of the mean squared distance in the squared bandwidths, as in dalib's examples.
 BANDWIDTH_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0)
 
-# Maps rows of shape (R, m, d) to kernel matrices of shape (R, m, m).
-Kernel = Callable[[Tensor], Tensor]
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DAN(JointlyTrained):
+    r"""Deep adaptation network (Long et al. 2015).
+
+    The transfer loss is the squared maximum mean discrepancy between the features of the domains,
+    with a sum of Gaussian kernels :math:`k` whose squared bandwidths are ``BANDWIDTH_FACTORS``
+    times the mean squared distance in the batch. In linear time, with the rows of a batch of
+    :math:`n` paired in a ring,
+
+    .. math::
+        T = \frac{1}{n} \sum_i \left( k(s_i, s_{i+1}) + k(t_i, t_{i+1}) - k(s_i, t_{i+1})
+            - k(s_{i+1}, t_i) \right) + \frac{2}{n - 1};
+
+    in quadratic time (``linear=False``)
+
+    .. math::
+        T = \sum_{i \ne j} \frac{k(s_i, s_j) + k(t_i, t_j)}{n (n - 1)}
+            - \frac{2}{n^2} \sum_{ij} k(s_i, t_j) + \frac{2}{n - 1}.
+
+    This is dalib's ``MultipleKernelMaximumMeanDiscrepancy`` (its last term is a constant and moves
+    no gradient). It acts on the features before the output layer only, with equal weights for the
+    kernels; the publication has it on several layers and learns the weights. If all features of a
+    batch are equal, the loss is not defined and the fit ends with an error.
+
+    The paper lists :math:`\eta = 1` for DANN, JAN and CDAN and says nothing of DAN, which gets 1
+    too. Chosen here, as the paper is silent: linear time as in the publication and in dalib's
+    example; bandwidth factors :math:`2^{-3}, ..., 2^1` as in dalib's example; the rest is set out
+    in :mod:`baselines.deep.networks`.
+
+    References
+    ----------
+    Long, Cao, Wang, Jordan (2015). Learning transferable features with deep adaptation networks.
+    ICML, PMLR 37, 97-105.
+    """
+
+    linear: bool = True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_truth("linear", self.linear)
+
+    def _kernel(self, features: Tensor, logits: Tensor) -> Tensor:
+        return adaptive_kernel(features)
+
+    def _transfer_loss(self, features: Tensor, logits: Tensor, adversary: nn.Module) -> Tensor:
+        return mean_discrepancy(self._kernel(features, logits), self.linear)
+
+    def _divergence(self, features: Tensor, logits: Tensor) -> Tensor:
+        # From all pairs of rows, whatever training does.
+        return mean_discrepancy(self._kernel(features, logits), linear=False)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class JAN(DAN):
+    r"""Joint adaptation network (Long et al. 2017).
+
+    As :class:`DAN`, but the kernel of two rows is the product over layers: the features before the
+    output layer, with the sum of Gaussian kernels of :class:`DAN`, and the predicted probabilities,
+    with one Gaussian kernel of fixed width ``softmax_sigma``. So joint distributions of feature
+    and prediction are compared. This is dalib's ``JointMultipleKernelMaximumMeanDiscrepancy``,
+    without the adversarial layers of JAN-A.
+
+    Chosen here, as the paper is silent: quadratic time, bandwidth factors
+    :math:`2^{-3}, ..., 2^1` and a width of 0.92, all as in dalib's example; the rest is set out in
+    :mod:`baselines.deep.networks`.
+
+    References
+    ----------
+    Long, Zhu, Wang, Jordan (2017). Deep transfer learning with joint adaptation networks. ICML,
+    PMLR 70, 2208-2217.
+    """
+
+    linear: bool = False
+    softmax_sigma: float = 0.92
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_number("softmax_sigma", self.softmax_sigma, positive=True)
+
+    def _kernel(self, features: Tensor, logits: Tensor) -> Tensor:
+        predictions = torch.softmax(logits, dim=2)
+        return adaptive_kernel(features) * fixed_kernel(predictions, self.softmax_sigma)
 
 
 def squared_distances(rows: Tensor) -> Tensor:
@@ -36,8 +113,8 @@ def squared_distances(rows: Tensor) -> Tensor:
     return torch.where(distances > rounding * sums, distances, 0.0)
 
 
-def adaptive_kernel(rows: Tensor, factors: Sequence[float]) -> Tensor:
-    r"""Sum of dalib's ``GaussianKernel(alpha)`` over the factors :math:`\alpha`.
+def adaptive_kernel(rows: Tensor) -> Tensor:
+    r"""Sum of dalib's ``GaussianKernel(alpha)`` over the bandwidth factors :math:`\alpha`.
 
     .. math::
         K_{ij} = \sum_\alpha \exp\left(-\frac{\|x_i - x_j\|^2}{2 \alpha \bar d}\right), \qquad
@@ -48,7 +125,7 @@ def adaptive_kernel(rows: Tensor, factors: Sequence[float]) -> Tensor:
     """
     distances = squared_distances(rows)
     scaled = distances / (-2.0 * distances.detach().mean(dim=(1, 2), keepdim=True))
-    return torch.stack([torch.exp(scaled / float(factor)) for factor in factors]).sum(dim=0)
+    return torch.stack([torch.exp(scaled / factor) for factor in BANDWIDTH_FACTORS]).sum(dim=0)
 
 
 def fixed_kernel(rows: Tensor, sigma: float) -> Tensor:
@@ -79,160 +156,3 @@ def _diagonal(k: Tensor) -> Tensor:
 def _next(k: Tensor) -> Tensor:
     """Entries (i, i + 1) of square matrices, in a ring."""
     return _diagonal(k.roll(-1, dims=2))
-
-
-class Discrepancy(Transfer):
-    """dalib's (joint) maximum mean discrepancy for R models.
-
-    The kernel of two rows is that of their features, times that of their predicted probabilities
-    if there is one.
-    """
-
-    reason = (
-        "the discrepancy between the domains is NaN or infinite (it is if the features of all rows "
-        "fall on one point)"
-    )
-
-    def __init__(
-        self, kernel: Kernel, linear: bool, prediction_kernel: Kernel | None = None
-    ) -> None:
-        super().__init__()
-        self._kernel, self._linear, self._prediction_kernel = kernel, linear, prediction_kernel
-
-    def forward(self, features: Tensor, logits: Tensor) -> Tensor:
-        """Loss of shape (R,)."""
-        return self._estimate(features, logits, self._linear)
-
-    def divergence(self, features: Tensor, logits: Tensor) -> Tensor:
-        """Estimate the discrepancy from all pairs of rows, whatever training does."""
-        return self._estimate(features, logits, linear=False)
-
-    def _estimate(self, features: Tensor, logits: Tensor, linear: bool) -> Tensor:
-        kernel = self._kernel(features)
-        if self._prediction_kernel is not None:
-            kernel = kernel * self._prediction_kernel(torch.softmax(logits, dim=2))
-        return mean_discrepancy(kernel, linear)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class KernelMatching(JointlyTrained):
-    """Methods with a discrepancy of kernel means.
-
-    Parameters
-    ----------
-    bandwidth_factors : sequence of float, default=(0.125, 0.25, 0.5, 1.0, 2.0)
-        One kernel of the features for each.
-    linear : bool, default=True (JAN: False)
-        Estimate in linear time.
-    """
-
-    bandwidth_factors: Sequence[float] = BANDWIDTH_FACTORS
-    linear: bool = True
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        factors: Any = self.bandwidth_factors
-        if np.ndim(factors) != 1 or len(factors) == 0:
-            raise ValueError(
-                f"bandwidth_factors must be a sequence of at least one number, got {factors!r}."
-            )
-        for factor in factors:
-            require_number("each of bandwidth_factors", factor, positive=True)
-        require_truth("linear", self.linear)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class DAN(KernelMatching):
-    r"""Deep adaptation network (Long et al. 2015).
-
-    The transfer loss is the squared maximum mean discrepancy between the features of the domains,
-    with a sum of Gaussian kernels :math:`k` whose squared bandwidths are ``bandwidth_factors``
-    times the mean squared distance in the batch. In linear time, with the rows of a batch of
-    :math:`n` paired in a ring,
-
-    .. math::
-        T = \frac{1}{n} \sum_i \left( k(s_i, s_{i+1}) + k(t_i, t_{i+1}) - k(s_i, t_{i+1})
-            - k(s_{i+1}, t_i) \right) + \frac{2}{n - 1};
-
-    in quadratic time (``linear=False``)
-
-    .. math::
-        T = \sum_{i \ne j} \frac{k(s_i, s_j) + k(t_i, t_j)}{n (n - 1)}
-            - \frac{2}{n^2} \sum_{ij} k(s_i, t_j) + \frac{2}{n - 1}.
-
-    This is dalib's ``MultipleKernelMaximumMeanDiscrepancy`` (its last term is a constant and moves
-    no gradient). It acts on the features before the output layer only, with equal weights for the
-    kernels; the publication has it on several layers and learns the weights.
-
-    The paper used dalib's loss, a five-layer MLP with 250 hidden units and Adam with 1e-3; it lists
-    :math:`\eta = 1` for DANN, JAN and CDAN and says nothing of DAN, which gets 1 too. Chosen here,
-    as the paper is silent: linear time as in the publication and in dalib's example; bandwidth
-    factors :math:`2^{-3}, ..., 2^1` as in dalib's example; the rest is set out in
-    :mod:`baselines.deep.networks`.
-
-    If all features of a batch fall on one point, the bandwidth is 0 and the loss undefined; the
-    fit then ends with an error. (NaN logits have their maximum at the first class, so that such a
-    network would pass for one that is right on exactly the rows of that class.)
-
-    Parameters
-    ----------
-    **parameters
-        Those of :class:`KernelMatching`, :class:`baselines.deep.joint.JointlyTrained` and
-        :class:`baselines.deep.networks.DeepClassifier`.
-
-    References
-    ----------
-    Long, Cao, Wang, Jordan (2015). Learning transferable features with deep adaptation networks.
-    ICML, PMLR 37, 97-105.
-    """
-
-    def _transfer(
-        self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
-    ) -> Transfer:
-        kernel = partial(adaptive_kernel, factors=self.bandwidth_factors)
-        return Discrepancy(kernel, self.linear)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class JAN(KernelMatching):
-    r"""Joint adaptation network (Long et al. 2017).
-
-    As :class:`DAN`, but the kernel of two rows is the product over layers: the features before the
-    output layer, with the sum of Gaussian kernels of :class:`DAN`, and the predicted probabilities,
-    with one Gaussian kernel of fixed width ``softmax_sigma``. So joint distributions of feature
-    and prediction are compared. This is dalib's ``JointMultipleKernelMaximumMeanDiscrepancy``,
-    without the adversarial layers of JAN-A.
-
-    The paper used dalib's loss, a five-layer MLP with 250 hidden units, Adam with 1e-3 and
-    :math:`\eta = 1`. Chosen here, as the paper is silent: quadratic time, bandwidth factors
-    :math:`2^{-3}, ..., 2^1` and a width of 0.92, all as in dalib's example; the rest is set out in
-    :mod:`baselines.deep.networks`.
-
-    Parameters
-    ----------
-    softmax_sigma : float, default=0.92
-        Width of the kernel of the predicted probabilities.
-    **parameters
-        Those of :class:`DAN`, with ``linear=False`` by default.
-
-    References
-    ----------
-    Long, Zhu, Wang, Jordan (2017). Deep transfer learning with joint adaptation networks. ICML,
-    PMLR 70, 2208-2217.
-    """
-
-    linear: bool = False
-    softmax_sigma: float = 0.92
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_number("softmax_sigma", self.softmax_sigma, positive=True)
-
-    def _transfer(
-        self, n_classes: int, generators: Sequence[torch.Generator], device: torch.device
-    ) -> Transfer:
-        return Discrepancy(
-            partial(adaptive_kernel, factors=self.bandwidth_factors),
-            self.linear,
-            partial(fixed_kernel, sigma=self.softmax_sigma),
-        )

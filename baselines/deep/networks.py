@@ -45,12 +45,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from baselines.deep.stacked import Network, build, mlp, stack, unstack
 from baselines.deep.training import Trained
 from baselines.rows import ColumnScaling, fork, gather, hold_out
-from baselines.rows import count_batches as count_batches
 from krda.base import DomainAdaptationClassifier, Domains
 from krda.density.processor import find_device
 from krda.scikit import seed_from
@@ -85,64 +84,28 @@ class Models(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeepClassifier(DomainAdaptationClassifier):
-    """A neural network trained on both domains: the parameters that all deep methods share.
+    """A neural network trained on both domains: the parameters that all deep methods share."""
 
-    Parameters
-    ----------
-    hidden_size : int or dict, default=250
-        Width of the hidden layers, those of a discriminator included. With
-        ``{"rnade_hidden_size": H, "n_components": N}`` the width at which the number of trained
-        parameters is nearest to that of KRDA's density with these settings.
-    n_layers : int, default=5
-        Linear layers, the output layer included.
-    learning_rate : float, default=1e-3
-        Of Adam.
-    n_epochs : int, default=30
-        Passes over the larger domain (SHOT: over the source).
-    batch_size : int, default=32 (SHOT: 64)
-        Rows of each domain in a step, at least two.
-    validation_fraction : float or None, default=None
-        Share of each domain's rows that is held out, at most 500 rows, to keep the state with the
-        least held-out loss; None trains for all epochs and keeps the last state.
-    patience : int, default=250
-        Steps without a smaller held-out loss after which training ends.
-    standardize : bool, default=True
-        Scale each column to mean 0 and variance 1, by one map for both domains.
-    random_state : None, int or numpy.random.RandomState, default=None
-    device : str, default="cpu"
-        ``cpu`` or ``cuda``. Results repeat exactly on one machine's CPU.
-
-    Attributes
-    ----------
-    network_ : Network
-        The trained network, on ``device``.
-    scaler_ : ColumnScaling or None
-        The column scaling; None with ``standardize=False``.
-    hidden_size_ : int
-        Width of the hidden layers.
-    losses_ : ndarray of shape (n_steps_,)
-        The loss of each training step.
-    n_steps_ : int
-        Number of training steps.
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    """
-
+    # Width of the hidden layers, those of a discriminator included. With {"rnade_hidden_size": H,
+    # "n_components": N} the width at which the number of trained parameters is nearest to that of
+    # KRDA's density with these settings.
     hidden_size: int | Mapping[str, int] = 250
-    n_layers: int = 5
+    n_layers: int = 5  # linear layers, the output layer included
     learning_rate: float = 1e-3
-    n_epochs: int = 30
-    batch_size: int = 32
+    n_epochs: int = 30  # passes over the larger domain (SHOT: over the source)
+    batch_size: int = 32  # rows of each domain in a step
+    # Share of each domain's rows, at most 500 rows, that is held out to keep the state with the
+    # least held-out loss; None trains for all epochs and keeps the last state.
     validation_fraction: float | None = None
-    patience: int = 250
-    standardize: bool = True
+    patience: int = 250  # steps without a smaller held-out loss after which training ends
+    standardize: bool = True  # scale each column to mean 0, variance 1, by one map for both domains
     random_state: Any = None
-    device: str = "cpu"
+    device: str = "cpu"  # results repeat exactly on one machine's CPU
 
     network_: Network = field(init=False)
     scaler_: ColumnScaling | None = field(init=False)
     hidden_size_: int = field(init=False)
-    losses_: FloatArray = field(init=False)
+    losses_: FloatArray = field(init=False)  # of each training step
     n_steps_: int = field(init=False)
 
     trains_together: ClassVar[bool] = True
@@ -153,13 +116,13 @@ class DeepClassifier(DomainAdaptationClassifier):
         """Train the stacked networks of methods that differ in ``random_state`` alone."""
 
     @staticmethod
-    def _network(n_features: int, n_classes: int, hidden_size: int, n_layers: int) -> Network:
+    def _network(n_features: int, n_classes: int, width: int, n_layers: int) -> Network:
         """Return the network of the method, without its start."""
-        return mlp(n_features, n_classes, hidden_size, n_layers)
+        return mlp(n_features, n_classes, width, n_layers)
 
-    def _trained_modules(self, n_features: int, n_classes: int, hidden_size: int) -> list[Any]:
-        """Make all that is trained, for its number of parameters."""
-        return [self._network(n_features, n_classes, hidden_size, self.n_layers)]
+    def _adversary(self, n_classes: int, width: int) -> nn.Module:
+        """Return what is trained against the network; by default nothing."""
+        return nn.Identity()
 
     def _width(self, n_features: int, n_classes: int) -> int:
         """Return the width of the hidden layers, found by the number of parameters if need be."""
@@ -167,10 +130,11 @@ class DeepClassifier(DomainAdaptationClassifier):
             return self.hidden_size
         wanted = n_rnade_parameters(n_features, **self.hidden_size)
 
-        def count(hidden_size: int) -> int:
+        def count(width: int) -> int:
             with torch.device("meta"):
-                modules = self._trained_modules(n_features, n_classes, hidden_size)
-            return sum(p.numel() for module in modules for p in module.parameters())
+                network = self._network(n_features, n_classes, width, self.n_layers)
+                adversary = self._adversary(n_classes, width)
+            return sum(p.numel() for m in (network, adversary) for p in m.parameters())
 
         width = next(width for width in itertools.count(1) if count(width) >= wanted)
         nearer = width > 1 and wanted - count(width - 1) <= count(width) - wanted
@@ -180,26 +144,20 @@ class DeepClassifier(DomainAdaptationClassifier):
         return ColumnScaling.fit(np.vstack([Xs, Xt]))
 
     def _check_parameters(self) -> None:
-        if isinstance(self.hidden_size, Mapping):
-            if set(self.hidden_size) != {"rnade_hidden_size", "n_components"}:
-                raise ValueError(
-                    "hidden_size must be an integer, or a dict of rnade_hidden_size and "
-                    f"n_components, got {self.hidden_size!r}."
-                )
-            for name, value in self.hidden_size.items():
-                require_integer(f"{name} of hidden_size", value, 1)
-        else:
-            require_integer("hidden_size", self.hidden_size, 1)
+        size = self.hidden_size
+        if not isinstance(size, Mapping):
+            require_integer("hidden_size", size, 1)
+        elif set(size) != {"rnade_hidden_size", "n_components"}:
+            raise ValueError(
+                "hidden_size must be an integer, or a dict of rnade_hidden_size and n_components, "
+                f"got {size!r}."
+            )
         for name, least in {"n_layers": 2, "n_epochs": 1, "batch_size": 2, "patience": 1}.items():
             require_integer(name, getattr(self, name), least)
         require_number("learning_rate", self.learning_rate, positive=True)
-        if self.validation_fraction is not None:
-            require_number("validation_fraction", self.validation_fraction, positive=True)
-            if self.validation_fraction >= 1:
-                raise ValueError(
-                    "validation_fraction must be below 1, or None, got "
-                    f"{self.validation_fraction!r}."
-                )
+        fraction = self.validation_fraction
+        if fraction is not None and not 0 < fraction < 1:
+            raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
         require_truth("standardize", self.standardize)
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
@@ -217,10 +175,9 @@ class DeepClassifier(DomainAdaptationClassifier):
         for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
             try:
                 data = method._prepare(*given)
+                groups.setdefault(tuple(tensor.shape for tensor in data), {})[i] = data
             except Exception as error:
                 errors[i] = error
-            else:
-                groups.setdefault(tuple(tensor.shape for tensor in data), {})[i] = data
         for group in groups.values():
             data = Data(*map(torch.stack, zip(*group.values(), strict=True)))
             found = cls._fit_group([methods[i] for i in group], data)
@@ -245,19 +202,16 @@ class DeepClassifier(DomainAdaptationClassifier):
         generators = [
             torch.Generator("cpu").manual_seed(seed_from(one.random_state)) for one in methods
         ]
-        networks: list[Network] = [
-            build(
-                lambda: cls._network(n_features, n_classes, width, method.n_layers),
-                generator,
-                data.Xs.device,
-            )
-            for generator in generators
-        ]
-        for one, network in zip(methods, networks, strict=True):
-            one.hidden_size_, one.network_ = width, network
+
+        def make() -> Network:
+            return cls._network(n_features, n_classes, width, method.n_layers)
+
+        for one, generator in zip(methods, generators, strict=True):
+            one.hidden_size_, one.network_ = width, build(make, generator, data.Xs.device)
         held_out = None
         if method.validation_fraction is not None:
             data, held_out = _split(data, method.validation_fraction, generators)
+        networks = [one.network_ for one in methods]
         together = stack(networks)
         trained = cls._train(methods, Models(together, data, held_out, generators))
         unstack(together, networks)
@@ -268,30 +222,12 @@ class DeepClassifier(DomainAdaptationClassifier):
     def _to_tensor(self, rows: FloatArray, what: str) -> Tensor:
         scaled = rows if self.scaler_ is None else self.scaler_.transform(rows)
         with np.errstate(over="ignore"):
-            single = scaled.astype(np.float32)
-        require_finite(
-            single,  # type: ignore[arg-type]
-            f"{type(self).__name__}: {what}, scaled and in single precision,",
-        )
+            single: Any = scaled.astype(np.float32)
+        require_finite(single, f"{type(self).__name__}: {what}, scaled and in single precision,")
         return torch.from_numpy(single)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return the network's probabilities of the classes; they are not calibrated.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        p : ndarray of shape (n, n_classes)
-            Columns in the order of ``classes_``.
-
-        Raises
-        ------
-        FloatingPointError
-            The network gives no finite answer.
-        """
+        """Return the network's probabilities of ``classes_``; they are not calibrated."""
         rows = self._to_tensor(self._validate_target(X), "the rows to predict")
         device = next(self.network_.parameters()).device
         self.network_.eval()
@@ -303,24 +239,8 @@ class DeepClassifier(DomainAdaptationClassifier):
         return probabilities
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the labels of target rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n,)
-            Labels out of ``classes_``.
-
-        Raises
-        ------
-        FloatingPointError
-            The network gives no finite answer.
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        """Predict the labels of target rows."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:

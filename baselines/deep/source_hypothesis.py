@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from baselines.deep.networks import DeepClassifier, Models, cross_entropy
 from baselines.deep.stacked import Network, WeightNormLinear, hidden_layers
-from baselines.deep.training import LOSS, HeldOut, Losses, Trained, train
+from baselines.deep.training import Trained, train
 from baselines.rows import Batch, ColumnScaling, epochs_of_batches, fork
 from krda.validation import FloatArray, require_integer, require_number
 
@@ -36,7 +35,8 @@ class SHOT(DeepClassifier):
 
     predictions that are each certain but together diverse (information maximisation), and near
     pseudo-labels :math:`\hat y`, which :func:`centroid_labels` finds before each epoch. Source rows
-    play no part any more, not even in the scaling of the columns, which is that of the source.
+    play no part any more, not even in the scaling of the columns, which is that of the source: a
+    column that is constant there is set to 0, for the source network has learnt nothing about it.
 
     The paper has a feature net of four layers and a classifier of one layer, 250 hidden units and
     Adam with 1e-3. Chosen here, as the paper is silent, by the publication and its published
@@ -48,24 +48,6 @@ class SHOT(DeepClassifier):
 
     Information maximisation supposes that the target's classes are about equally frequent.
 
-    Parameters
-    ----------
-    label_smoothing : float, default=0.1
-        :math:`\alpha`, in [0, 1).
-    pseudo_label_weight : float, default=0.3
-        :math:`\beta`; 0 is SHOT-IM.
-    n_adaptation_epochs : int, default=15
-        Passes over the target; 0 is the source network as it is.
-    **parameters
-        Those of :class:`baselines.deep.networks.DeepClassifier`, with ``batch_size=64`` by default.
-        A column that is constant in the source is set to 0 in the target too: the source network
-        has learnt nothing about it.
-
-    Attributes
-    ----------
-    pseudo_labels_ : ndarray of shape (n_target,)
-        The pseudo-labels of the last epoch, if there were any.
-
     References
     ----------
     Liang, Hu, Feng (2020). Do we really need to access the source data? Source hypothesis transfer
@@ -73,11 +55,9 @@ class SHOT(DeepClassifier):
     """
 
     batch_size: int = 64
-    label_smoothing: float = 0.1
-    pseudo_label_weight: float = 0.3
-    n_adaptation_epochs: int = 15
-
-    pseudo_labels_: NDArray[Any] = field(init=False)
+    label_smoothing: float = 0.1  # alpha
+    pseudo_label_weight: float = 0.3  # beta; 0 is SHOT-IM
+    n_adaptation_epochs: int = 15  # passes over the target; 0 is the source network as it is
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -92,10 +72,10 @@ class SHOT(DeepClassifier):
         return ColumnScaling.fit(Xs)
 
     @staticmethod
-    def _network(n_features: int, n_classes: int, hidden_size: int, n_layers: int) -> Network:
-        layers = hidden_layers(n_features, hidden_size, n_layers - 1)
-        layers[-1] = nn.BatchNorm1d(hidden_size)  # in place of the last ReLU
-        return Network(nn.Sequential(*layers), WeightNormLinear(hidden_size, n_classes))
+    def _network(n_features: int, n_classes: int, width: int, n_layers: int) -> Network:
+        layers = hidden_layers(n_features, width, n_layers - 1)
+        layers[-1] = nn.BatchNorm1d(width)  # in place of the last ReLU
+        return Network(nn.Sequential(*layers), WeightNormLinear(width, n_classes))
 
     @classmethod
     def _train(cls, methods: Sequence[Self], models: Models) -> Trained:
@@ -104,11 +84,7 @@ class SHOT(DeepClassifier):
         # How long a network trains on the source must not decide what it draws on the target.
         later = generators if held_out is None else fork(generators)
         source = method._train_source(network, data[:2], held_out and held_out[:2], generators)
-        pseudo_labels = torch.zeros(data.Xt.shape[:2], dtype=torch.int64, device=data.Xt.device)
-        target = method._adapt(network, data.Xt, pseudo_labels, held_out and held_out.Xt, later)
-        if method.n_adaptation_epochs > 0 and method.pseudo_label_weight > 0:
-            for one, found in zip(methods, pseudo_labels.cpu().numpy(), strict=True):
-                one.pseudo_labels_ = one.classes_[found]
+        target = method._adapt(network, data.Xt, held_out and held_out.Xt, later)
         errors = [
             first or second for first, second in zip(source.errors, target.errors, strict=True)
         ]
@@ -130,28 +106,24 @@ class SHOT(DeepClassifier):
 
         return train(
             network,
-            lambda batch: {LOSS: loss_of(batch)},
+            loss_of,
             epochs_of_batches([source], self.batch_size, self.n_epochs, generators),
             learning_rate=self.learning_rate,
             what="SHOT (on the source)",
-            held_out=HeldOut(partial(loss_of, held_out), self.patience) if held_out else None,
+            held_out_loss=partial(loss_of, held_out) if held_out else None,
+            patience=self.patience,
         )
 
     def _adapt(
         self,
         network: Network,
         Xt: Tensor,
-        pseudo_labels: Tensor,
         held_out: Tensor | None,
         generators: Sequence[torch.Generator],
     ) -> Trained:
-        """Adapt the feature networks to the target; no source row is in reach here.
-
-        ``pseudo_labels`` becomes those of the last epoch.
-        """
+        """Adapt the feature networks to the target; no source row is in reach here."""
         network.head.requires_grad_(False)
         n_classes = len(self.classes_)
-        one_hot = torch.zeros(*Xt.shape[:2], n_classes, dtype=Xt.dtype, device=Xt.device)
 
         def objective(logits: Tensor, labels: Tensor) -> Tensor:
             loss = information_loss(logits)
@@ -159,39 +131,39 @@ class SHOT(DeepClassifier):
                 loss = loss + self.pseudo_label_weight * cross_entropy(logits, labels)
             return loss
 
+        def loss_of(batch: Batch) -> Tensor:
+            rows, labels = batch
+            return objective(network(rows)[0], labels)
+
+        def pseudo_labels(logits: Tensor, features: Tensor) -> Tensor:
+            labels = centroid_labels(features, torch.softmax(logits, dim=2))
+            return F.one_hot(labels, n_classes).to(logits.dtype)
+
         def held_out_loss() -> Tensor:
             logits, features = network(held_out)
-            labels = centroid_labels(features, torch.softmax(logits, dim=2))
-            return objective(logits, F.one_hot(labels, n_classes).to(logits.dtype))
-
-        @torch.no_grad()
-        def label_rows() -> None:
-            network.eval()
-            logits, features = network(Xt)
-            network.train()
-            pseudo_labels.copy_(centroid_labels(features, torch.softmax(logits, dim=2)))
-            one_hot.copy_(F.one_hot(pseudo_labels, n_classes))
+            return objective(logits, pseudo_labels(logits, features))
 
         def epochs() -> Iterator[list[Batch]]:
+            one_hot = torch.zeros(*Xt.shape[:2], n_classes, dtype=Xt.dtype, device=Xt.device)
             coming = epochs_of_batches(
                 [(Xt, one_hot)], self.batch_size, self.n_adaptation_epochs, generators
             )
             for _ in range(self.n_adaptation_epochs):
                 if self.pseudo_label_weight > 0:
-                    label_rows()
+                    network.eval()
+                    with torch.no_grad():
+                        one_hot.copy_(pseudo_labels(*network(Xt)))
+                    network.train()
                 yield next(coming)
-
-        def losses_of(batch: Batch) -> Losses:
-            rows, labels = batch
-            return {LOSS: objective(network(rows)[0], labels)}
 
         return train(
             network,
-            losses_of,
+            loss_of,
             epochs(),
             learning_rate=self.learning_rate,
             what="SHOT (on the target)",
-            held_out=None if held_out is None else HeldOut(held_out_loss, self.patience),
+            held_out_loss=None if held_out is None else held_out_loss,
+            patience=self.patience,
         )
 
 

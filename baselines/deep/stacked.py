@@ -38,7 +38,7 @@ class Network(nn.Module):
 
 
 class WeightNormLinear(nn.Module):
-    r"""Linear layer with weight :math:`w_k = g_k v_k / \|v_k\|` for output ``k``.
+    r"""Linear layer whose weight has the direction of ``weight`` and the lengths ``length``.
 
     torch's own weight normalisation makes modules that cannot be pickled.
     """
@@ -46,15 +46,14 @@ class WeightNormLinear(nn.Module):
     def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()
         self.in_features = in_features
-        self.direction = nn.Parameter(torch.empty(out_features, in_features))
+        self.weight = nn.Parameter(torch.empty(out_features, in_features))
         self.length = nn.Parameter(torch.empty(out_features))
         self.bias = nn.Parameter(torch.empty(out_features))
 
     def forward(self, x: Tensor) -> Tensor:
         """Map rows of shape (..., n, in_features) to (..., n, out_features)."""
-        scale = self.length / torch.linalg.vector_norm(self.direction, dim=-1)
-        weight = self.direction * scale[..., None]
-        return x @ weight.mT + self.bias[..., None, :]
+        scale = self.length / torch.linalg.vector_norm(self.weight, dim=-1)
+        return x @ (self.weight * scale[..., None]).mT + self.bias[..., None, :]
 
 
 def hidden_layers(n_features: int, hidden_size: int, n_layers: int) -> list[nn.Module]:
@@ -84,23 +83,16 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator, device: tor
         empty = make()
     module = empty.to(torch.float32).to_empty(device="cpu")
     for before, layer in itertools.pairwise([module, *module.modules()]):
-        if isinstance(layer, nn.Linear):
-            drawn, bound = [layer.weight, layer.bias], 1.0 / math.sqrt(layer.in_features)
-        elif isinstance(layer, WeightNormLinear):
-            drawn, bound = [layer.direction, layer.bias], 1.0 / math.sqrt(layer.in_features)
-        elif isinstance(layer, nn.BatchNorm1d):
-            drawn = []
+        if isinstance(layer, nn.Linear | WeightNormLinear):
+            bound = 1.0 / math.sqrt(layer.in_features)
+            for parameter in (layer.weight, layer.bias):
+                parameter.uniform_(-bound, bound, generator=generator)
+        if isinstance(layer, WeightNormLinear):
+            layer.length.copy_(torch.linalg.vector_norm(layer.weight, dim=1))
+        if isinstance(layer, nn.BatchNorm1d):
             layer.reset_parameters()
             if isinstance(before, nn.Linear):
                 before.bias.requires_grad_(False)
-        elif not any(True for _ in layer.parameters(recurse=False)):
-            continue
-        else:
-            raise TypeError(f"No start is defined for layers of type {type(layer).__name__}.")
-        for parameter in drawn:
-            parameter.uniform_(-bound, bound, generator=generator)
-        if isinstance(layer, WeightNormLinear):
-            layer.length.copy_(torch.linalg.vector_norm(layer.direction, dim=1))
     return module.to(device)
 
 
@@ -138,29 +130,22 @@ class _BatchNorm(_Stacked):
     running_mean: Tensor
     running_var: Tensor
     num_batches_tracked: Tensor
-
-    def __init__(self, layers: Sequence[nn.BatchNorm1d]) -> None:
-        super().__init__(layers)
-        self.eps, self.momentum = layers[0].eps, layers[0].momentum or 0.0
+    eps, momentum = 1e-5, 0.1  # torch's defaults
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
-            mean = x.mean(1, keepdim=True)
+            n, mean = x.shape[1], x.mean(1, keepdim=True)
             centred = x - mean
             variance = centred.square().mean(1, keepdim=True)
-            self._follow(mean[:, 0], variance[:, 0], x.shape[1])
+            with torch.no_grad():  # the running variance is unbiased
+                self.running_mean.lerp_(mean[:, 0], self.momentum)
+                self.running_var.lerp_(variance[:, 0] * (n / (n - 1)), self.momentum)
+                self.num_batches_tracked += 1
         else:
             centred = x - self.running_mean[:, None]
             variance = self.running_var[:, None]
         scale = self.weight[:, None] * torch.rsqrt(variance + self.eps)
         return torch.addcmul(self.bias[:, None], centred, scale)
-
-    @torch.no_grad()
-    def _follow(self, mean: Tensor, variance: Tensor, n: int) -> None:
-        """Move the running statistics towards those of a batch of n rows, variance unbiased."""
-        self.running_mean.lerp_(mean, self.momentum)
-        self.running_var.lerp_(variance * (n / (n - 1)), self.momentum)
-        self.num_batches_tracked += 1
 
 
 _KINDS: dict[type[nn.Module], type[_Stacked]] = {
@@ -175,8 +160,6 @@ def stack(models: Sequence[nn.Module]) -> Any:
     first = models[0]
     if type(first) in _KINDS:
         return _KINDS[type(first)](models)
-    if any(True for _ in first.parameters(recurse=False)):
-        raise TypeError(f"Layers of type {type(first).__name__} cannot be stacked.")
     together = copy.deepcopy(first)
     for name, _ in first.named_children():
         setattr(together, name, stack([getattr(model, name) for model in models]))

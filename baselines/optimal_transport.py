@@ -16,6 +16,7 @@ from krda.base import AlignedSource
 from krda.validation import FloatArray, require_finite, require_number
 
 TRANSPORTS = ("emd", "sinkhorn", "sinkhorn_lpl1", "linear")
+
 #: Largest share of mass that a plan may leave in the wrong place before it counts as failed.
 MISPLACED_MASS_LIMIT = 1e-3
 
@@ -133,10 +134,8 @@ class OptimalTransport(SourceMapping):
                 "The transport problem was not solved to optimality "
                 f"({self.transport_.log_['warning']}); raise max_iter."
             )
-        n_source, n_target = plan.shape
         misplaced = 0.5 * max(
-            np.abs(plan.sum(axis=1) - 1 / n_source).sum(),
-            np.abs(plan.sum(axis=0) - 1 / n_target).sum(),
+            np.abs(plan.sum(axis=axis) - 1 / plan.shape[1 - axis]).sum() for axis in (0, 1)
         )
         if not misplaced <= MISPLACED_MASS_LIMIT:  # it may be NaN
             raise FloatingPointError(

@@ -49,8 +49,8 @@ class SubspaceAlignment(SourceMapping):
     source_pca_: PCA
     target_pca_: PCA
     alignment_: FloatArray  # M
-    source_scale_: FloatArray  # what the columns are divided by; ones, unless ``scale``
-    target_scale_: FloatArray
+    source_scaler_: StandardScaler  # of the deviations alone; as the columns are, unless ``scale``
+    target_scaler_: StandardScaler
     n_components_: int
 
     def __init__(
@@ -61,20 +61,15 @@ class SubspaceAlignment(SourceMapping):
         self.scale = scale
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
-        self.source_scale_, self.target_scale_ = self._column_scale(Xs), self._column_scale(Xt)
-        source, target = Xs / self.source_scale_, Xt / self.target_scale_
+        self.source_scaler_ = StandardScaler(with_mean=False, with_std=self.scale).fit(Xs)
+        self.target_scaler_ = StandardScaler(with_mean=False, with_std=self.scale).fit(Xt)
+        source, target = self.source_scaler_.transform(Xs), self.target_scaler_.transform(Xt)
         self.n_components_ = self._number_of_axes(source, target)
         # The exact solver: the 'auto' one may take a randomised path on large tables.
         self.source_pca_ = PCA(self.n_components_, svd_solver="full").fit(source)
         self.target_pca_ = PCA(self.n_components_, svd_solver="full").fit(target)
         self.alignment_ = self.source_pca_.components_ @ self.target_pca_.components_.T
         return AlignedSource(self._map_source(Xs))
-
-    def _column_scale(self, X: FloatArray) -> FloatArray:
-        if not self.scale:
-            return np.ones(X.shape[1])
-        scale: FloatArray = StandardScaler(with_mean=False).fit(X).scale_
-        return scale
 
     def _number_of_axes(self, source: FloatArray, target: FloatArray) -> int:
         d, k = source.shape[1], self.n_components
@@ -94,10 +89,10 @@ class SubspaceAlignment(SourceMapping):
         return k
 
     def _map_source(self, Xs: FloatArray) -> FloatArray:
-        return self.source_pca_.transform(Xs / self.source_scale_) @ self.alignment_
+        return self.source_pca_.transform(self.source_scaler_.transform(Xs)) @ self.alignment_
 
     def _map_target(self, X: FloatArray) -> FloatArray:
-        return self.target_pca_.transform(X / self.target_scale_)
+        return self.target_pca_.transform(self.target_scaler_.transform(X))
 
 
 def _directions(X: FloatArray) -> int:

@@ -22,9 +22,6 @@ _DENSE_UP_TO = 100
 #: Matrices of the size of K at the peak: K, the centred K and a square.
 _COPIES = 3
 
-#: New rows whose kernel values are held at a time.
-_PREDICTION_ROWS = 8192
-
 
 class TransferComponentAnalysis(SourceMapping):
     r"""Project both domains on few directions of a kernel space where their means agree.
@@ -120,8 +117,8 @@ class TransferComponentAnalysis(SourceMapping):
         values, W = find(K, e, float(self.mu), wanted)
         if len(values) < (wanted if whole else 1):
             raise ValueError(
-                f"n_components={wanted} is too large: only {len(values)} directions of the kernel "
-                "space have any spread in these data. Ask for fewer, or check the input and gamma."
+                f"Only {len(values)} directions of the kernel space have any spread in these data, "
+                f"got n_components={wanted}. Ask for fewer, or check the input and gamma."
             )
         self.eigenvalues_, self.coefficients_ = values, W
         self.n_components_ = len(values)
@@ -129,16 +126,11 @@ class TransferComponentAnalysis(SourceMapping):
         self.offset_ = projected.mean(axis=0)
         return AlignedSource(projected - self.offset_)
 
+    def _map_target(self, X: FloatArray) -> FloatArray:
+        return self.kernel_(X, self.training_rows_) @ self.coefficients_ - self.offset_
+
     def _map_source(self, Xs: FloatArray) -> FloatArray:
         return self._map_target(Xs)
-
-    def _map_target(self, X: FloatArray) -> FloatArray:
-        parts = [
-            self.kernel_(X[i : i + _PREDICTION_ROWS], self.training_rows_) @ self.coefficients_
-            - self.offset_
-            for i in range(0, len(X), _PREDICTION_ROWS)
-        ]
-        return np.concatenate(parts)
 
 
 def transfer_components(

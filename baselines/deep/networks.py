@@ -61,9 +61,6 @@ from krda.validation import (
     require_truth,
 )
 
-# Rows in one call of the network at prediction; bounds the memory, not the result.
-PREDICTION_ROWS = 8192
-
 
 class Data(NamedTuple):
     """Rows of R models: source rows (R, n, d), labels as 0 and 1 (R, n, K), target rows."""
@@ -232,8 +229,7 @@ class DeepClassifier(DomainAdaptationClassifier):
         device = next(self.network_.parameters()).device
         self.network_.eval()
         with torch.inference_mode():
-            parts = torch.split(rows, PREDICTION_ROWS)
-            logits = torch.cat([self.network_(part.to(device))[0].cpu() for part in parts])
+            logits = self.network_(rows.to(device))[0].cpu()
             probabilities: FloatArray = torch.softmax(logits.double(), dim=1).numpy()
         require_finite(probabilities, f"{type(self).__name__}: the output of the network")
         return probabilities

@@ -125,23 +125,19 @@ class SHOT(DeepClassifier):
         network.head.requires_grad_(False)
         n_classes = len(self.classes_)
 
-        def objective(logits: Tensor, labels: Tensor) -> Tensor:
+        def loss_of(batch: Batch) -> Tensor:
+            rows, labels = batch
+            logits = network(rows)[0]
             loss = information_loss(logits)
             if self.pseudo_label_weight > 0:
                 loss = loss + self.pseudo_label_weight * cross_entropy(logits, labels)
             return loss
 
-        def loss_of(batch: Batch) -> Tensor:
-            rows, labels = batch
-            return objective(network(rows)[0], labels)
-
-        def pseudo_labels(logits: Tensor, features: Tensor) -> Tensor:
+        @torch.no_grad()
+        def pseudo_labels(rows: Tensor) -> Tensor:
+            logits, features = network(rows)
             labels = centroid_labels(features, torch.softmax(logits, dim=2))
             return F.one_hot(labels, n_classes).to(logits.dtype)
-
-        def held_out_loss() -> Tensor:
-            logits, features = network(held_out)
-            return objective(logits, pseudo_labels(logits, features))
 
         def epochs() -> Iterator[list[Batch]]:
             one_hot = torch.zeros(*Xt.shape[:2], n_classes, dtype=Xt.dtype, device=Xt.device)
@@ -151,8 +147,7 @@ class SHOT(DeepClassifier):
             for _ in range(self.n_adaptation_epochs):
                 if self.pseudo_label_weight > 0:
                     network.eval()
-                    with torch.no_grad():
-                        one_hot.copy_(pseudo_labels(*network(Xt)))
+                    one_hot.copy_(pseudo_labels(Xt))
                     network.train()
                 yield next(coming)
 
@@ -162,7 +157,9 @@ class SHOT(DeepClassifier):
             epochs(),
             learning_rate=self.learning_rate,
             what="SHOT (on the target)",
-            held_out_loss=None if held_out is None else held_out_loss,
+            held_out_loss=None
+            if held_out is None
+            else lambda: loss_of((held_out, pseudo_labels(held_out))),
             patience=self.patience,
         )
 

@@ -120,8 +120,7 @@ class _Linear(_Stacked):
 
 
 class _WeightNormLinear(_Stacked):
-    def forward(self, x: Tensor) -> Tensor:
-        return WeightNormLinear.forward(self, x)  # type: ignore[arg-type]
+    forward = WeightNormLinear.forward
 
 
 class _BatchNorm(_Stacked):

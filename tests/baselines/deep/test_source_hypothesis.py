@@ -101,13 +101,3 @@ def test_the_source_network_does_not_know_the_target(held_out):
         for target in (Xt, 100 * Xt[:10] + 5)
     )
     np.testing.assert_array_equal(one, other)
-
-
-def test_pseudo_labels_are_the_users_labels():
-    Xs, ys, Xt, _ = clusters(0)
-    names = np.array(["left", "right", "top"])
-    model = SHOT(**SMALL).fit(Xs, names[ys], Xt)
-    assert model.pseudo_labels_.shape == (len(Xt),)
-    assert set(model.pseudo_labels_) <= set(names)
-    model.set_params(pseudo_label_weight=0).fit(Xs, names[ys], Xt)
-    assert not hasattr(model, "pseudo_labels_")

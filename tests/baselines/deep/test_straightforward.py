@@ -9,17 +9,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from baselines.deep import adversarial, networks
+from baselines.deep import joint, networks
 from baselines.deep.adversarial import CDAN, DANN
 from baselines.deep.dalib_compat import (
     DomainDiscriminator,
-    GaussianKernel,
-    JointMultipleKernelMaximumMeanDiscrepancy,
-    MultipleKernelMaximumMeanDiscrepancy,
-    conditional_domain_adversarial_loss,
+    GradientReversal,
+    adaptation,
     domain_adversarial_loss,
 )
-from baselines.deep.discrepancy import DAN, JAN
+from baselines.deep.discrepancy import BANDWIDTH_FACTORS, DAN, JAN
 from baselines.deep.networks import Data
 from baselines.deep.source_hypothesis import SHOT, centroid_labels
 from baselines.deep.stacked import build, mlp
@@ -45,7 +43,7 @@ SHOTS = [(SHOT, {"n_adaptation_epochs": 5})]
 
 @pytest.fixture(autouse=True)
 def double_precision(monkeypatch):
-    for module in (networks, adversarial):
+    for module in (networks, joint):
         monkeypatch.setattr(module, "build", lambda *given: build(*given).double())
     torch.set_default_dtype(torch.float64)
     yield
@@ -84,22 +82,27 @@ def batches(tensors, rows, n_batches):
 
 def dalibs_loss(fit, discriminator):
     """dalib's loss of source and target logits and features."""
+    if isinstance(fit, CDAN):
+        cdan = adaptation.cdan.ConditionalDomainAdversarialLoss(
+            discriminator, entropy_conditioning=fit.entropy_conditioning
+        )
+        cdan.grl = GradientReversal(fit.warmup_steps)
+        return cdan
     if isinstance(fit, DANN):
         dann = domain_adversarial_loss(discriminator, fit.warmup_steps)
         return lambda g_s, f_s, g_t, f_t: dann(f_s, f_t)
-    if isinstance(fit, CDAN):
-        return conditional_domain_adversarial_loss(
-            discriminator, fit.warmup_steps, fit.entropy_conditioning
+    kernel = adaptation.jan.GaussianKernel
+    kernels = tuple(kernel(alpha=factor) for factor in BANDWIDTH_FACTORS)
+    if isinstance(fit, JAN):
+        fixed = (kernel(sigma=fit.softmax_sigma, track_running_stats=False),)
+        jan = adaptation.jan.JointMultipleKernelMaximumMeanDiscrepancy(
+            (kernels, fixed), linear=fit.linear
         )
-    kernels = tuple(GaussianKernel(alpha=factor) for factor in fit.bandwidth_factors)
-    if isinstance(fit, DAN):
-        dan = MultipleKernelMaximumMeanDiscrepancy(kernels, linear=fit.linear)
-        return lambda g_s, f_s, g_t, f_t: dan(f_s, f_t)
-    fixed = (GaussianKernel(sigma=fit.softmax_sigma, track_running_stats=False),)
-    jan = JointMultipleKernelMaximumMeanDiscrepancy((kernels, fixed), linear=fit.linear)
-    return lambda g_s, f_s, g_t, f_t: jan(
-        (f_s, torch.softmax(g_s, dim=1)), (f_t, torch.softmax(g_t, dim=1))
-    )
+        return lambda g_s, f_s, g_t, f_t: jan(
+            (f_s, torch.softmax(g_s, dim=1)), (f_t, torch.softmax(g_t, dim=1))
+        )
+    dan = adaptation.dan.MultipleKernelMaximumMeanDiscrepancy(kernels, linear=fit.linear)
+    return lambda g_s, f_s, g_t, f_t: dan(f_s, f_t)
 
 
 def descend(parameters, losses, learning_rate=1e-3):

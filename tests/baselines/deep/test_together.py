@@ -34,8 +34,6 @@ def assert_same(one, other, X):
     state = other.network_.state_dict()
     for name, tensor in one.network_.state_dict().items():
         np.testing.assert_array_equal(tensor, state[name], name)
-    if hasattr(other, "pseudo_labels_"):
-        np.testing.assert_array_equal(one.pseudo_labels_, other.pseudo_labels_)
     assert vars(one).keys() == vars(other).keys()
 
 
@@ -60,16 +58,6 @@ def test_nothing_of_one_reaches_another(method, parameters):
     one, other = fit(1), fit(2)
     assert_same(one[2], other[2], domains(0).Xt)
     assert not np.array_equal(one[1].losses_, other[1].losses_)
-
-
-@every_method
-@pytest.mark.parametrize("d", [1, 2, 7])
-def test_five_together_take_the_first_steps_of_each_alone(method, d):
-    given = [domains(seed, d=d) for seed in range(5)]
-    together = [method(**SMALL, random_state=seed) for seed in range(5)]
-    assert fit_together(together, given) == [None] * 5
-    for seed, (one, rows) in enumerate(zip(together, given, strict=True)):
-        assert_close(one, method(**SMALL, random_state=seed).fit(*rows))
 
 
 @every_method
@@ -103,10 +91,10 @@ def test_a_fit_that_diverges_ends_with_its_error_and_disturbs_no_other(method, b
     errors = fit_together(together, given)
     for seed, (one, rows, error) in enumerate(zip(together, given, errors, strict=True)):
         if seed == bad:
-            with pytest.raises(FloatingPointError, match="diverged in step 1 "):
+            with pytest.raises(FloatingPointError, match="diverged in step 1:"):
                 method(**parameters, random_state=seed).fit(*rows)
             assert isinstance(error, FloatingPointError)
-            assert "diverged in step 1 " in str(error)
+            assert "diverged in step 1:" in str(error)
             assert not hasattr(one, "network_")
         else:
             assert error is None

@@ -120,8 +120,7 @@ class TransferComponentAnalysis(SourceMapping):
                 f"Only {len(values)} directions of the kernel space have any spread in these data, "
                 f"got n_components={wanted}. Ask for fewer, or check the input and gamma."
             )
-        self.eigenvalues_, self.coefficients_ = values, W
-        self.n_components_ = len(values)
+        self.eigenvalues_, self.coefficients_, self.n_components_ = values, W, len(values)
         projected = K[: len(Xs)] @ self.coefficients_
         self.offset_ = projected.mean(axis=0)
         return AlignedSource(projected - self.offset_)

@@ -236,7 +236,8 @@ class DeepClassifier(DomainAdaptationClassifier):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)  # first: it says if nothing was fitted
+        return self.classes_[probabilities.argmax(axis=1)]
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:

@@ -55,7 +55,7 @@ def test_a_range_as_wide_as_numbers_go_is_never_left():
 def test_transform_warns_of_rows_unlike_the_fits_and_changes_no_value():
     Xs, ys, Xt = heavy_tailed_task()
     model = KRDA(random_state=0).fit(Xs, ys, Xt)
-    np.testing.assert_array_equal(model.target_range_, [Xt.min(axis=0), Xt.max(axis=0)])
+    np.testing.assert_array_equal(model.ranges_["target"], [Xt.min(axis=0), Xt.max(axis=0)])
     model.transform(Xs)
     with pytest.warns(UserWarning, match="fit with rows like them") as caught:
         far = model.transform(50 * Xs)

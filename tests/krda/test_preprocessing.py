@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from krda.preprocessing import Atoms, column_maps, find_atoms, random_places
+from krda.preprocessing import Atoms, column_maps, find_atoms, places, row_states
 
 COLUMNS = {
     "flag": lambda rng: rng.integers(0, 2, 400) * 1.0,
@@ -48,6 +48,10 @@ def test_counts_with_a_long_tail_are_discrete():
     assert len(np.unique(x)) > len(x) / 10
     assert find_atoms(x).discrete
     assert not find_atoms(x + 0.5).discrete
+
+
+def random_places(X, seed):
+    return places(row_states(X.T, seed), X.shape[1])
 
 
 def test_places_are_uniform_independent_and_belong_to_rows():

@@ -103,21 +103,17 @@ class Rows(NamedTuple):
     weights: Tensor
 
 
-def pack(
-    domains: Sequence[Tensor], given: Sequence[Tensor], n_rows: int, totals: Sequence[int]
-) -> Rows:
-    """Pack rows (R, m, d) of each domain, m <= n_rows, each of which counts one in a total."""
-    first = domains[0]
-    n_models, _, d = first.shape
-    x = first.new_zeros(n_models, len(domains), d, n_rows)
-    entering = torch.zeros_like(x)
+def pack(domains: Sequence[Sequence[Tensor]], n_rows: int) -> Rows:
+    """Pack the rows (R, m, d) of each domain, m <= n_rows, and what is given of them."""
+    n_models, _, d = domains[0][0].shape
+    x = domains[0][0].new_zeros(n_models, len(domains), d, n_rows)
+    entering, weights = torch.zeros_like(x), x.new_zeros(len(domains), 1, 1, 1, n_rows)
     entering[:, :, 0] = 1.0
-    weights = first.new_zeros(len(domains), 1, 1, 1, n_rows)
-    for i, (own, conditioned, total) in enumerate(zip(domains, given, totals, strict=True)):
+    for i, (own, conditioned) in enumerate(domains):
         m = own.shape[1]
         x[:, i, :, :m] = own.mT
         entering[:, i, 1:, :m] = conditioned[..., :-1].mT
-        weights[i, ..., :m] = 1.0 / total
+        weights[i, ..., :m] = 1.0 / m
     return Rows(x, entering, weights)
 
 

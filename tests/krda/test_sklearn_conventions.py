@@ -109,8 +109,6 @@ def test_krda_before_another_step_is_refused(task, routing):
             with pytest.raises(TypeError, match="only be the last step"):
                 pipeline.fit(Xs, ys, **(given if i < 2 else {}))
         with pytest.raises(TypeError, match="only be the last step"):
-            FeatureUnion([("krda", quick())]).fit(Xs, ys, Xt=Xt)
-        with pytest.raises(TypeError, match="only be the last step"):
             make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xt)
         with pytest.raises(TypeError, match="only be the last step"):
             ColumnTransformer([("krda", quick(), [0, 1])]).fit_transform(Xs, ys)

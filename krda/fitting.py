@@ -26,7 +26,6 @@ from krda.preprocessing import (
     constant_columns,
     resolve_column_order,
     squeezed_columns,
-    unscalable_columns,
 )
 from krda.scikit import seed_from
 from krda.validation import FloatArray, require_integer, require_number, require_truth, warn_user
@@ -76,13 +75,6 @@ class MapFit(MapParameters):
         self._check_parameters()
         self.seed_ = seed = seed_from(self.random_state)
         constant = constant_columns(Xs) | constant_columns(Xt)
-        unscalable = (unscalable_columns(Xs) | unscalable_columns(Xt)) & ~constant
-        if unscalable.any():
-            raise ValueError(
-                f"Columns {self.names(np.flatnonzero(unscalable))} hold numbers so large or so "
-                "small that they have no standard deviation in double precision; expected "
-                "magnitudes between 1e-150 and 1e150. Choose another unit for them."
-            )
         if constant.all():
             raise ValueError(
                 "Every column is constant in the source or in the target; there is no "

@@ -289,16 +289,6 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
         return largest - least <= _CONSTANT * np.maximum(np.abs(least), np.abs(largest))
 
 
-def unscalable_columns(X: FloatArray) -> NDArray[np.bool_]:
-    """Say which columns have no positive standard deviation in double precision.
-
-    They are constant, or hold numbers below about 1e-160 or above 1e150.
-    """
-    with np.errstate(all="ignore"):
-        deviation = _moments(X)[1]
-    return ~((deviation > 0) & (deviation < np.inf))
-
-
 def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:
     """Find the columns of standardised rows whose outliers leave the other rows too little room.
 

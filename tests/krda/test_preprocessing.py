@@ -39,10 +39,6 @@ def test_atoms_are_found_where_they_are_and_nowhere_else(kind):
     assert atoms.discrete == discrete
 
 
-def test_a_tie_among_a_handful_of_rows_is_no_atom():
-    assert not len(find_atoms(np.array([1.0, 1.0, 2.0, 3.0, 4.0, 5.0])).values)
-
-
 def test_counts_with_a_long_tail_are_discrete():
     x = np.random.default_rng(0).poisson(8, 150) * 1.0
     assert len(np.unique(x)) > len(x) / 10
@@ -104,12 +100,6 @@ def test_a_new_value_of_a_discrete_column_counts_as_its_nearest_atom():
     x = np.array([-3.0, 0.4, 0.6, 5.4, 5.6, 99.0])
     spread = atoms.spread(x, np.zeros(6))
     np.testing.assert_array_equal(spread, [0, 0, 1, 1, 2, 2])
-
-
-def test_beyond_the_outermost_cells_lies_the_outermost_atom():
-    atoms = Atoms(np.array([3.0, 4.0]), 1.0, discrete=True)
-    np.testing.assert_array_equal(atoms.collapse(np.array([-9.0, 0.5, 1.5, 2.0, 9.0])),
-                                  [3, 3, 4, 4, 4])  # fmt: skip
 
 
 @given(

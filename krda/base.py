@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
-import joblib
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metadata_routing import UNUSED
@@ -349,9 +348,9 @@ def fit_together(
     return errors
 
 
-def _all_but_seed(method: BaseEstimator) -> str:
-    """A hash of a method's class and of all its parameters, by content."""
-    return joblib.hash((type(method), method.get_params(deep=False) | {"random_state": None}))
+def _all_but_seed(method: BaseEstimator) -> tuple[type, str]:
+    """A method's class, and all its parameters and those within them in words."""
+    return type(method), repr(method.get_params() | {"random_state": None})
 
 
 def error_of_fit(method: DomainAdaptationClassifier, domains: Domains) -> Exception | None:

@@ -57,21 +57,11 @@ _CONSTANT = 10 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """The atoms of one column, and the cells that they are spread over.
+    """The atoms of one column, and the cells that they are spread over."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_atoms,)
-        The atoms, in increasing order; empty in a continuous column.
-    width : float
-        Width of a cell.
-    discrete : bool
-        Whether the column has no other values.
-    """
-
-    values: FloatArray
-    width: float
-    discrete: bool
+    values: FloatArray  # in increasing order; empty in a continuous column
+    width: float  # of a cell
+    discrete: bool  # whether the column has no other values
 
     def spread(self, x: FloatArray, v: FloatArray) -> FloatArray:
         """Spread atoms x (n,) over their cells, to the places v in [0, 1); shift other values.
@@ -120,18 +110,11 @@ def find_atoms(x: FloatArray) -> Atoms:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """From one domain's columns to those its density is fitted to, and back.
+    """From one domain's columns to those its density is fitted to, and back."""
 
-    Attributes
-    ----------
-    atoms : tuple of Atoms, one a column
-    location, scale : ndarray of shape (d,)
-        Subtracted from a row whose atoms were spread, then divided by; scales are positive.
-    """
-
-    atoms: tuple[Atoms, ...]
-    location: FloatArray
-    scale: FloatArray
+    atoms: tuple[Atoms, ...]  # one a column
+    location: FloatArray  # subtracted from a row whose atoms were spread
+    scale: FloatArray  # which the difference is divided by, positive
 
     @property
     def has_atoms(self) -> bool:

@@ -59,8 +59,8 @@ def _stacks(
     """Group the numbers of the models that are worth training side by side."""
     groups: dict[object, list[int]] = {}
     for k, (model, rows) in enumerate(zip(models, domains, strict=True)):
-        shape = tuple((name, p.shape) for name, p in model.named_parameters())
-        groups.setdefault((shape, model.sigma_floor, *(x.shape for x in rows)), []).append(k)
+        key = model.head_weight.shape, model.sigma_floor, *(x.shape for x in rows)
+        groups.setdefault(key, []).append(k)
     for group in groups.values():
         model, rows = models[group[0]], domains[group[0]]
         in_batch = sum(min(len(x), options.batch_size or len(x)) for x in rows)

@@ -206,30 +206,10 @@ def fit_maximum_likelihood(
 ) -> TrainingHistory:
     """Train a model in place; if it diverges, once more with a tenth of the learning rate.
 
-    Parameters
-    ----------
-    model : RNADE
-        Its seed also decides the held-out rows and the order of the batches.
-    domains : sequence of Tensor, each of shape (n_D, d)
-        Standardised rows of each domain.
-    options : TrainingOptions
-    given : sequence of Tensor, each of shape (n_D, d), or None, default=None
-        The rows as conditionals are given them, see :meth:`krda.density.rnade.RNADE.log_prob`.
-
-    Returns
-    -------
-    history : TrainingHistory
-        If its ``diverged_at`` is not None, both trainings failed: the parameters are of no use.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from krda import RNADE, TrainingOptions
-    >>> from krda.density.training import fit_maximum_likelihood
-    >>> rows = [torch.randn(100, 2), torch.randn(100, 2) ** 2]
-    >>> history = fit_maximum_likelihood(RNADE(2), rows, TrainingOptions(max_steps=20))
-    >>> bool(history.held_out_nll[-1].sum() < history.held_out_nll[0].sum())
-    True
+    ``domains`` are the standardised rows (n_D, d) of each domain, ``given`` those rows as
+    conditionals are given them: see :meth:`krda.density.rnade.RNADE.log_prob`. The model's seed
+    also decides the held-out rows and the order of the batches. If ``diverged_at`` of the history
+    is not None, both trainings failed, and the parameters are of no use.
     """
     (history,) = fit_all([model], [domains], options, None if given is None else [given])
     return history

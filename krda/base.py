@@ -184,6 +184,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
 
     Examples
     --------
+    >>> import numpy as np
     >>> class Centred(AlignedClassifier):
     ...     def __init__(self, classifier=None):
     ...         self.classifier = classifier
@@ -313,6 +314,7 @@ def fit_together(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from krda import KRDA
     >>> rng = np.random.default_rng(0)
     >>> Xs, Xt = rng.normal(size=(2, 40, 2))

@@ -64,6 +64,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     Examples
     --------
+    >>> import numpy as np
     >>> from krda import KRDA
     >>> rng = np.random.default_rng(0)
     >>> Xs = rng.normal(size=(200, 2))

@@ -200,12 +200,8 @@ def _evaluate(tile: FloatArray, row: FloatArray) -> None:
     density[:] = 0.0
     curvature[:] = 0.0
     for k in range(n_components):
-        weight, mean, rate, slope = (
-            tile[_WEIGHT, k],
-            tile[_MEAN, k],
-            tile[_RATE, k],
-            tile[_SLOPE, k],
-        )
+        weight, mean = tile[_WEIGHT, k], tile[_MEAN, k]
+        rate, slope = tile[_RATE, k], tile[_SLOPE, k]
         for r in range(width):
             y = (mean[r] - z[r]) * rate[r]
             y = _FARTHEST if y > _FARTHEST else y

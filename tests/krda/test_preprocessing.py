@@ -1,8 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from krda.preprocessing import Atoms, column_maps, find_atoms, places, row_states
@@ -100,19 +97,6 @@ def test_a_new_value_of_a_discrete_column_counts_as_its_nearest_atom():
     x = np.array([-3.0, 0.4, 0.6, 5.4, 5.6, 99.0])
     spread = atoms.spread(x, np.zeros(6))
     np.testing.assert_array_equal(spread, [0, 0, 1, 1, 2, 2])
-
-
-@given(
-    values=arrays(np.float64, st.integers(1, 5), elements=st.floats(-1e3, 1e3), unique=True),
-    width=st.floats(1e-3, 1e3),
-    x=arrays(np.float64, 20, elements=st.floats(-1e3, 1e3)),
-    v=st.floats(0.0, 0.999),
-)
-def test_any_column_with_inserted_cells_comes_back(values, width, x, v):
-    atoms = Atoms(np.sort(values), width, discrete=False)
-    x = np.concatenate([x, values])
-    back = atoms.collapse(atoms.spread(x, np.full(len(x), v)))
-    np.testing.assert_allclose(back, x, atol=1e-9)
 
 
 def test_column_maps_of_rows_without_atoms_only_standardise():

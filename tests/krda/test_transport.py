@@ -81,16 +81,6 @@ def test_inverse_of_the_rosenblatt_transform_returns_the_rows(d):
     np.testing.assert_allclose(density.inverse_rosenblatt(u[inner]), x[inner], atol=1e-9)
 
 
-def test_map_keeps_every_conditional_quantile():
-    model = make_rnade(4)
-    source, target = model.density(0), model.density(1)
-    x = source.sample(300, torch.Generator().manual_seed(4))
-    u = source.rosenblatt(x).clamp(1e-8, 1 - 1e-8)
-    np.testing.assert_allclose(
-        target.rosenblatt(knothe_rosenblatt(source, target, x)), u, atol=1e-9
-    )
-
-
 def test_jacobian_is_lower_triangular_with_a_positive_diagonal():
     model = make_rnade(4)
     source, target = model.density(0), model.density(1)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from krda import KRDA
-from krda.density.processor import find_device
 from krda.validation import (
     check_labels,
     check_rows,
@@ -196,12 +195,6 @@ def test_columns_of_which_one_has_a_name_go_by_no_position():
     model = KRDA(max_steps=5, random_state=0).fit(Xs, Xs["a"] > 0, Xs + 1)
     with pytest.raises(ValueError, match="same features"):
         model.predict(Xs.set_axis(["a", 1], axis=1))
-
-
-@pytest.mark.parametrize("name", ["abacus", "cuda:99", "meta:x"])
-def test_a_device_that_is_not_there_is_named(name):
-    with pytest.raises(ValueError, match=name):
-        find_device(name)
 
 
 @pytest.mark.parametrize("value", [0, 1.5, "3", True, None])

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 from krda._version import __version__
 
 if TYPE_CHECKING:
-    from krda.base import AlignedClassifier, DomainAdaptationClassifier
-    from krda.density.gaussian import LinearGaussianDensity
-    from krda.density.rnade import RNADE, RNADEDensity
-    from krda.density.training import DivergenceError, TrainingHistory, TrainingOptions
-    from krda.estimator import KRDA
-    from krda.transformer import KnotheRosenblatt
-    from krda.transport import Density, knothe_rosenblatt
+    from krda.base import AlignedClassifier as AlignedClassifier
+    from krda.base import DomainAdaptationClassifier as DomainAdaptationClassifier
+    from krda.density.gaussian import LinearGaussianDensity as LinearGaussianDensity
+    from krda.density.rnade import RNADE as RNADE
+    from krda.density.rnade import RNADEDensity as RNADEDensity
+    from krda.density.training import DivergenceError as DivergenceError
+    from krda.density.training import TrainingHistory as TrainingHistory
+    from krda.density.training import TrainingOptions as TrainingOptions
+    from krda.estimator import KRDA as KRDA
+    from krda.transformer import KnotheRosenblatt as KnotheRosenblatt
+    from krda.transport import Density as Density
+    from krda.transport import knothe_rosenblatt as knothe_rosenblatt
 
 # Loaded when they are first asked for: `python -m krda --help` needs no numerical library.
 _MODULES = {
@@ -32,21 +37,7 @@ _MODULES = {
     "knothe_rosenblatt": "transport",
 }
 
-__all__ = [
-    "KRDA",
-    "RNADE",
-    "AlignedClassifier",
-    "Density",
-    "DivergenceError",
-    "DomainAdaptationClassifier",
-    "KnotheRosenblatt",
-    "LinearGaussianDensity",
-    "RNADEDensity",
-    "TrainingHistory",
-    "TrainingOptions",
-    "__version__",
-    "knothe_rosenblatt",
-]
+__all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metadata_routing import UNUSED
@@ -139,7 +139,7 @@ class DomainAdaptationClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMe
         must become what :meth:`_fit` alone makes of it, up to rounding; nothing of one may reach
         another.
         """
-        return [_caught(method, checked) for method, checked in zip(methods, domains, strict=True)]
+        return [error_of_fit(*pair) for pair in zip(methods, domains, strict=True)]
 
     @abstractmethod
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -184,6 +184,7 @@ class AlignedClassifier(DomainAdaptationClassifier):
 
     Examples
     --------
+    >>> import numpy as np
     >>> class Centred(AlignedClassifier):
     ...     def __init__(self, classifier=None):
     ...         self.classifier = classifier
@@ -313,6 +314,7 @@ def fit_together(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from krda import KRDA
     >>> rng = np.random.default_rng(0)
     >>> Xs, Xt = rng.normal(size=(2, 40, 2))
@@ -322,27 +324,24 @@ def fit_together(
     """
     if not methods:
         return []
-    first = methods[0]
-    for method in methods[1:]:
-        if not _equal(_all_but_seed(first), _all_but_seed(method)):
-            raise ValueError(
-                "Methods that are fitted together must be of one class and may differ in "
-                f"random_state alone, got {first!r} and {method!r}. Fit them one after another."
-            )
+    if len({_all_but_seed(method) for method in methods}) > 1:
+        raise ValueError(
+            "Methods that are fitted together must be of one class and may differ in random_state "
+            f"alone, got {list(methods)}. Fit them one after another."
+        )
     errors: list[Exception | None] = [None] * len(methods)
     checked: dict[int, Domains] = {}
-    for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
-        forget_fit(method)
+    with ExitStack() as stack:
+        for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
+            stack.enter_context(fresh_fit(method))
+            try:
+                checked[i] = method._validate_domains(*given)
+            except Exception as error:
+                errors[i] = error
         try:
-            checked[i] = method._validate_domains(*given)
+            found = methods[0]._fit_together([methods[i] for i in checked], list(checked.values()))
         except Exception as error:
-            errors[i] = error
-    try:
-        found = first._fit_together([methods[i] for i in checked], list(checked.values()))
-    except BaseException:
-        for method in methods:
-            forget_fit(method)
-        raise
+            found = [error] * len(checked)
     for i, raised in zip(checked, found, strict=True):
         errors[i] = raised
     for method, outcome in zip(methods, errors, strict=True):
@@ -351,26 +350,13 @@ def fit_together(
     return errors
 
 
-def _all_but_seed(method: BaseEstimator) -> dict[str, Any]:
-    return {"class": type(method), **method.get_params(deep=False), "random_state": None}
+def _all_but_seed(method: BaseEstimator) -> tuple[type, str]:
+    """A method's class, and all its parameters and those within them in words."""
+    return type(method), repr(method.get_params() | {"random_state": None})
 
 
-def _equal(a: Any, b: Any) -> bool:
-    """Compare parameters by content: estimators by their own parameters, collections by items."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, BaseEstimator):
-        return _equal(a.get_params(deep=False), b.get_params(deep=False))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    return bool(np.array_equal(a, b))
-
-
-def _caught(method: DomainAdaptationClassifier, domains: Domains) -> Exception | None:
+def error_of_fit(method: DomainAdaptationClassifier, domains: Domains) -> Exception | None:
+    """Fit a method to checked input; give what it raised."""
     try:
         method._fit(*domains)
     except Exception as error:

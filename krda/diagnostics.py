@@ -14,13 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from krda.validation import (
-    FloatArray,
-    check_rows,
-    column_labels,
-    column_positions,
-    take_columns,
-)
+from krda.validation import FloatArray, check_rows, column_labels, match_columns
 
 # Rows whose distances to all others are held at once.
 _BLOCK_ROWS = 1024
@@ -142,5 +136,6 @@ def _check_pair(X: ArrayLike, Y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         raise ValueError(
             f"X and Y must have the same columns, got {first.shape[1]} and {second.shape[1]}."
         )
-    positions = column_positions(column_labels(Y), column_labels(X), name="Y", fitted="X")
-    return first, take_columns(second, positions)
+    labels = column_labels(Y), column_labels(X)
+    ordered = match_columns(second, *labels, name="Y", fitted="X")
+    return first, second if ordered is None else ordered

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from krda.base import AlignedClassifier, AlignedSource, Domains
-from krda.density.mixture import QuantileMethod
-from krda.fitting import Domain, fit_maps
-from krda.preprocessing import ColumnOrder, Scaling
+from krda.base import AlignedClassifier, AlignedSource, Domains, error_of_fit
+from krda.fitting import Domain, MapParameters, fit_maps
 from krda.transformer import KnotheRosenblatt
 from krda.validation import FloatArray
 
 
-def _of_map(name: str) -> property:
-    """Make a fitted attribute of the map one of the model's own."""
-    return property(lambda self: getattr(self.map_, name))
-
-
-class KRDA(AlignedClassifier):
+@dataclass(eq=False, repr=False)
+class KRDA(MapParameters, AlignedClassifier):
     r"""Knothe-Rosenblatt Domain Adaptation.
 
     The Knothe-Rosenblatt map from the source to the target is fitted (:class:`KnotheRosenblatt`),
@@ -69,6 +64,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     Examples
     --------
+    >>> import numpy as np
     >>> from krda import KRDA
     >>> rng = np.random.default_rng(0)
     >>> Xs = rng.normal(size=(200, 2))
@@ -79,65 +75,15 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
     array([1, 0])
     """
 
-    trains_together = True
+    classifier: Any = field(default=None, kw_only=True)
 
-    map_: KnotheRosenblatt
-    column_maps_ = _of_map("column_maps_")
-    column_order_ = _of_map("column_order_")
-    constant_columns_ = _of_map("constant_columns_")
-    densities_ = _of_map("densities_")
-    held_out_nll_ = _of_map("held_out_nll_")
-    history_ = _of_map("history_")
-    means_ = _of_map("means_")
-    ranges_ = _of_map("ranges_")
-    seed_ = _of_map("seed_")
+    trains_together: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        hidden_size: int = 50,
-        *,
-        classifier: Any = None,
-        column_order: ColumnOrder = "given",
-        scaling: Scaling = "domain",
-        spread_atoms: bool = True,
-        learning_rate: float = 1e-2,
-        max_steps: int = 1000,
-        batch_size: int | None = 128,
-        validation_fraction: float = 0.1,
-        patience: int = 250,
-        sigma_floor: float = 0.01,
-        eps: float = 1e-8,
-        quantile_method: QuantileMethod = "newton",
-        device: str = "cpu",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.hidden_size = hidden_size
-        self.classifier = classifier
-        self.column_order = column_order
-        self.scaling = scaling
-        self.spread_atoms = spread_atoms
-        self.learning_rate = learning_rate
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.sigma_floor = sigma_floor
-        self.eps = eps
-        self.quantile_method = quantile_method
-        self.device = device
-        self.random_state = random_state
-
-    @property
-    def target_mean_(self) -> FloatArray:
-        """Mean of each column in the target rows of the fit."""
-        return self.means_["target"]
-
-    @property
-    def target_range_(self) -> FloatArray:
-        """Least and largest value of each column in the target rows of the fit, (2, d)."""
-        return self.ranges_["target"]
+    def __getattr__(self, name: str) -> Any:
+        """Look for a fitted attribute in the map."""
+        if name.endswith("_") and not name.startswith("_") and "map_" in vars(self):
+            return getattr(self.map_, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _new_map(self) -> KnotheRosenblatt:
         """Make the unfitted map, for checked rows of the columns of the fit."""
@@ -150,13 +96,9 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         del ys  # The map is fitted to rows alone.
-        self.map_ = self._new_map()
-        (error,) = fit_maps([self.map_], [(Xs, Xt)])
-        if error is not None:
-            raise error
-        return self._aligned(Xs)
-
-    def _aligned(self, Xs: FloatArray) -> AlignedSource:
+        if not hasattr(self, "map_"):
+            self.map_ = self._new_map()
+            self.map_.fit_rows(Xs, Xt)
         transported = self._transport(Xs)
         self.map_.warn_of_far_rows(transported, "target", training=True)
         return AlignedSource(transported)
@@ -166,25 +108,12 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         cls, methods: Sequence[Self], domains: Sequence[Domains]
     ) -> list[Exception | None]:
         """Fit as :meth:`_fit` does, but all maps in one call."""
-        errors: list[Exception | None] = [None] * len(methods)
-        classifiers: dict[int, Any] = {}
-        for i, method in enumerate(methods):
-            try:
-                classifiers[i] = method._new_classifier()
-                method.map_ = method._new_map()
-            except Exception as error:
-                errors[i] = error
-        tables = [(domains[i].Xs, domains[i].Xt) for i in classifiers]
-        found = fit_maps([methods[i].map_ for i in classifiers], tables)
-        for (i, classifier), raised in zip(classifiers.items(), found, strict=True):
-            Xs, ys, _ = domains[i]
-            try:
-                if raised is not None:
-                    raise raised
-                methods[i]._fit_classifier(classifier, methods[i]._aligned(Xs), ys)
-            except Exception as error:
-                errors[i] = error
-        return errors
+        for method in methods:
+            method.map_ = method._new_map()
+        tables = [(given.Xs, given.Xt) for given in domains]
+        errors = fit_maps([method.map_ for method in methods], tables)
+        triples = zip(errors, methods, domains, strict=True)
+        return [error or error_of_fit(method, given) for error, method, given in triples]
 
     def _transport(self, X: FloatArray) -> FloatArray:
         """Map checked source rows to the target."""
@@ -199,7 +128,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         if not len(self.constant_columns_):
             return X
         mapped = X.copy()
-        mapped[:, self.constant_columns_] = self.target_mean_[self.constant_columns_]
+        mapped[:, self.constant_columns_] = self.means_["target"][self.constant_columns_]
         return mapped
 
     def transform(self, Xs: ArrayLike) -> FloatArray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from krda import transport
 from krda.density import training
 from krda.density.mixture import QuantileMethod
 from krda.density.processor import find_device
-from krda.density.rnade import RNADE, RNADEDensity
+from krda.density.rnade import RNADE
 from krda.density.training import TrainingHistory, TrainingOptions, raise_if_diverged
 from krda.extrapolation import column_ranges, describe_far_rows
 from krda.preprocessing import (
@@ -25,16 +26,9 @@ from krda.preprocessing import (
     constant_columns,
     resolve_column_order,
     squeezed_columns,
-    unscalable_columns,
 )
 from krda.scikit import seed_from
-from krda.validation import (
-    FloatArray,
-    require_integer,
-    require_number,
-    require_truth,
-    warn_user,
-)
+from krda.validation import FloatArray, require_integer, require_number, require_truth, warn_user
 
 Domain = Literal["source", "target"]
 
@@ -42,40 +36,35 @@ DOMAINS: tuple[Domain, Domain] = ("source", "target")
 _Tensors = list[torch.Tensor]
 
 
-class _CellCentres:
-    """What the conditionals of a density are given of a coordinate: its cells' centres."""
-
-    def __init__(self, columns: ColumnMap) -> None:
-        self._columns = columns
-
-    def __call__(self, i: int, z: torch.Tensor) -> torch.Tensor:
-        return torch.from_numpy(self._columns.centres(i, z.numpy()))
+def _cell_centres(columns: ColumnMap, i: int, z: torch.Tensor) -> torch.Tensor:
+    """What the conditionals of a density are given of coordinate i: its cells' centres."""
+    return torch.from_numpy(columns.centres(i, z.numpy()))
 
 
-class MapFit(BaseEstimator):
-    """What fits :class:`krda.transformer.KnotheRosenblatt`, whose docstring has the attributes."""
+@dataclass(eq=False, repr=False)
+class MapParameters(BaseEstimator):
+    """The parameters of the map, described at :class:`krda.KnotheRosenblatt`."""
 
-    n_components: int
-    hidden_size: int
-    column_order: ColumnOrder
-    scaling: Scaling
-    spread_atoms: bool
-    sigma_floor: float
-    eps: float
-    quantile_method: QuantileMethod
-    device: str
-    random_state: Any
+    n_components: int = 5
+    hidden_size: int = 50
+    _: KW_ONLY
+    column_order: ColumnOrder = "given"
+    scaling: Scaling = "domain"
+    spread_atoms: bool = True
+    learning_rate: float = 1e-2
+    max_steps: int = 1000
+    batch_size: int | None = 128
+    validation_fraction: float = 0.1
+    patience: int = 250
+    sigma_floor: float = 0.01
+    eps: float = 1e-8
+    quantile_method: QuantileMethod = "newton"
+    device: str = "cpu"
+    random_state: Any = None
 
-    n_features_in_: int
-    seed_: int
-    column_order_: NDArray[np.intp]
-    constant_columns_: NDArray[np.intp]
-    means_: dict[Domain, FloatArray]
-    ranges_: dict[Domain, FloatArray]
-    column_maps_: dict[Domain, ColumnMap]
-    densities_: dict[Domain, RNADEDensity]
-    history_: TrainingHistory
-    held_out_nll_: dict[Domain, float]
+
+class MapFit(MapParameters):
+    """What fits :class:`krda.KnotheRosenblatt`, whose docstring has the attributes."""
 
     def _prepare(self, Xs: FloatArray, Xt: FloatArray) -> tuple[RNADE, _Tensors, _Tensors]:
         """Set the attributes that say how columns are mapped; give what a training needs.
@@ -84,15 +73,8 @@ class MapFit(BaseEstimator):
         conditionals are given them.
         """
         self._check_parameters()
-        seed = seed_from(self.random_state)
+        self.seed_ = seed = seed_from(self.random_state)
         constant = constant_columns(Xs) | constant_columns(Xt)
-        unscalable = (unscalable_columns(Xs) | unscalable_columns(Xt)) & ~constant
-        if unscalable.any():
-            raise ValueError(
-                f"Columns {self.names(np.flatnonzero(unscalable))} hold numbers so large or so "
-                "small that they have no standard deviation in double precision; expected "
-                "magnitudes between 1e-150 and 1e150. Choose another unit for them."
-            )
         if constant.all():
             raise ValueError(
                 "Every column is constant in the source or in the target; there is no "
@@ -104,7 +86,6 @@ class MapFit(BaseEstimator):
                 "the target: they take no part in the adaptation and are set to the target's mean."
             )
         order = resolve_column_order(self.column_order, Xs.shape[1], seed)
-        self.seed_ = seed
         self.column_order_ = order = order[~constant[order]]
         self.constant_columns_ = np.flatnonzero(constant)
         self.means_ = {"source": Xs.mean(axis=0), "target": Xt.mean(axis=0)}
@@ -114,23 +95,30 @@ class MapFit(BaseEstimator):
         self.column_maps_ = dict(zip(DOMAINS, maps, strict=True))
         rows, given = [], []
         for domain, columns, X in zip(DOMAINS, maps, (Xs, Xt), strict=True):
-            mapped = torch.empty((len(X), len(order)), dtype=torch.float32, device="cpu")
-            centres = torch.empty_like(mapped) if columns.has_atoms else mapped
-            for block, Z in columns.forward_blocks(X, order, seed, block_rows()):
-                mapped[block] = torch.from_numpy(Z)
+            tables = np.empty((1 + columns.has_atoms, len(X), len(order)), np.float32)
+            for block, Z in columns.forward_blocks(X, order, seed):
+                tables[0, block] = Z
                 if columns.has_atoms:
-                    centres[block] = torch.from_numpy(columns.all_centres(Z))
-            self._warn_of_outliers(domain, mapped.numpy())
-            rows.append(mapped.to(self.device))
-            given.append(centres.to(self.device))
-        model = RNADE(
-            len(order),
-            n_components=self.n_components,
-            hidden_size=self.hidden_size,
-            sigma_floor=self.sigma_floor,
-            seed=seed,
-        )
+                    tables[1, block] = columns.all_centres(Z)
+            squeezed = order[squeezed_columns(tables[0], self.sigma_floor)]
+            if len(squeezed):
+                warn_user(
+                    f"Columns {self.names(squeezed)} of the {domain} have outliers so far out that "
+                    "the other rows lie within a few times sigma_floor of each other, too close "
+                    "for the density to tell apart. Clip the outliers or take a logarithm first."
+                )
+            tensors = [torch.from_numpy(table).to(self.device) for table in tables]
+            rows.append(tensors[0])
+            given.append(tensors[-1])
+        sizes = {"n_components": self.n_components, "hidden_size": self.hidden_size}
+        model = RNADE(len(order), **sizes, sigma_floor=self.sigma_floor, seed=seed)
         return model.to(self.device), rows, given
+
+    def fit_rows(self, Xs: FloatArray, Xt: FloatArray) -> None:
+        """Fit to checked rows."""
+        (error,) = fit_maps([self], [(Xs, Xt)])
+        if error is not None:
+            raise error
 
     def _finish(
         self, model: RNADE, history: TrainingHistory, Xs: FloatArray, Xt: FloatArray
@@ -138,34 +126,21 @@ class MapFit(BaseEstimator):
         """Set the attributes that hold the trained densities."""
         self.history_ = history
         raise_if_diverged(history)
-        maps, order = self.column_maps_, self.column_order_
         best = history.steps.tolist().index(history.best_step)
-        self.densities_ = {}
-        self.held_out_nll_ = {}
+        self.densities_, self.held_out_nll_ = {}, {}
         for i, (domain, X) in enumerate(zip(DOMAINS, (Xs, Xt), strict=True)):
+            columns = self.column_maps_[domain]
             self.densities_[domain] = model.density(
-                i, quantile_method=self.quantile_method, given=_CellCentres(maps[domain])
+                i, quantile_method=self.quantile_method, given=partial(_cell_centres, columns)
             )
-            log_volume = maps[domain].log_volume(_in_order(X, order)).mean()
+            log_volume = columns.log_volume(_in_order(X, self.column_order_)).mean()
             self.held_out_nll_[domain] = float(history.held_out_nll[best, i] - log_volume)
-
-    def _warn_of_outliers(self, domain: Domain, Z: FloatArray) -> None:
-        columns = self.column_order_[squeezed_columns(Z, self.sigma_floor)]
-        if len(columns):
-            warn_user(
-                f"Columns {self.names(columns)} of the {domain} have outliers so far out that the "
-                "other rows lie within a few times sigma_floor of each other, too close for "
-                "the density to tell apart. Clip the outliers or take a logarithm first."
-            )
 
     def warn_of_far_rows(self, mapped: FloatArray, goal: Domain, *, training: bool) -> None:
         """Warn of rows mapped to the goal that are far outside its rows of the fit."""
+        names = self.names(np.arange(mapped.shape[1]))
         message = describe_far_rows(
-            mapped,
-            self.ranges_[goal],
-            self.column_order_,
-            training=training,
-            names=self.names(np.arange(self.n_features_in_)),
+            mapped, self.ranges_[goal], self.column_order_, training=training, names=names
         )
         if message is not None:
             warn_user(message)
@@ -175,7 +150,8 @@ class MapFit(BaseEstimator):
         names = getattr(self, "feature_names_in_", getattr(self, "_columns_", None))
         return [j if names is None else names[j] for j in columns.tolist()]
 
-    def _training_options(self) -> TrainingOptions:
+    def training_options(self) -> TrainingOptions:
+        """Give the parameters of the training; raise ValueError for those that cannot work."""
         names = ("learning_rate", "max_steps", "batch_size", "validation_fraction", "patience")
         return TrainingOptions(**{name: getattr(self, name) for name in names})
 
@@ -195,18 +171,13 @@ class MapFit(BaseEstimator):
             raise ValueError(
                 f"quantile_method must be 'newton' or 'bisection', got {self.quantile_method!r}."
             )
-        self._training_options()
+        self.training_options()
         find_device(self.device)
 
 
 def _in_order(X: FloatArray, order: NDArray[np.intp]) -> FloatArray:
     """Give some columns of a table; the table itself if these are all, as they are."""
     return X if np.array_equal(order, np.arange(X.shape[1])) else X[:, order]
-
-
-def block_rows() -> int:
-    """Rows that are mapped together: blocks of the transport enough for all threads."""
-    return transport.BLOCK_ROWS * max(8, 4 * torch.get_num_threads())
 
 
 def fit_maps(
@@ -223,10 +194,7 @@ def fit_maps(
     if not prepared:
         return errors
     models, rows, given = zip(*prepared.values(), strict=True)
-    try:
-        histories = training.fit_all(models, rows, maps[0]._training_options(), given)
-    except Exception as error:
-        return [errors[i] or error for i in range(len(maps))]
+    histories = training.fit_all(models, rows, maps[0].training_options(), given)
     for i, model, history in zip(prepared, models, histories, strict=True):
         try:
             maps[i]._finish(model, history, *domains[i])

@@ -49,27 +49,19 @@ _ROWS_A_WHOLE_NUMBER = 2
 _ATOM_SHARE = 0.05
 # ... and this many: among a handful of rows one tie is a large share.
 _ATOM_ROWS = 10
+#: Rows of a table that are mapped at once: blocks of the transport enough for many threads.
+BLOCK_ROWS = 2**17
 # A column whose range is below this share of its largest magnitude is constant up to rounding.
 _CONSTANT = 10 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """The atoms of one column, and the cells that they are spread over.
+    """The atoms of one column, and the cells that they are spread over."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_atoms,)
-        The atoms, in increasing order; empty in a continuous column.
-    width : float
-        Width of a cell.
-    discrete : bool
-        Whether the column has no other values.
-    """
-
-    values: FloatArray
-    width: float
-    discrete: bool
+    values: FloatArray  # in increasing order; empty in a continuous column
+    width: float  # of a cell
+    discrete: bool  # whether the column has no other values
 
     def spread(self, x: FloatArray, v: FloatArray) -> FloatArray:
         """Spread atoms x (n,) over their cells, to the places v in [0, 1); shift other values.
@@ -118,18 +110,11 @@ def find_atoms(x: FloatArray) -> Atoms:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """From one domain's columns to those its density is fitted to, and back.
+    """From one domain's columns to those its density is fitted to, and back."""
 
-    Attributes
-    ----------
-    atoms : tuple of Atoms, one a column
-    location, scale : ndarray of shape (d,)
-        Subtracted from a row whose atoms were spread, then divided by; scales are positive.
-    """
-
-    atoms: tuple[Atoms, ...]
-    location: FloatArray
-    scale: FloatArray
+    atoms: tuple[Atoms, ...]  # one a column
+    location: FloatArray  # subtracted from a row whose atoms were spread
+    scale: FloatArray  # which the difference is divided by, positive
 
     @property
     def has_atoms(self) -> bool:
@@ -137,23 +122,21 @@ class ColumnMap:
         return any(len(a.values) for a in self.atoms)
 
     def forward(self, X: FloatArray, seed: int) -> FloatArray:
-        """Map rows (n, d) to the density's columns; the seed is that of :func:`random_places`."""
+        """Map rows (n, d) to the density's columns; the seed is that of :func:`row_states`."""
         ((_, Z),) = self.forward_blocks(X, np.arange(X.shape[1]), seed, max(len(X), 1))
         return Z
 
     def forward_blocks(
-        self, X: FloatArray, columns: NDArray[np.intp], seed: int, block_rows: int
+        self, X: FloatArray, columns: NDArray[np.intp], seed: int, block_rows: int = BLOCK_ROWS
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Map some columns of a large table block by block: yield rows, and what they map to.
-
-        The values are those of the table mapped in one go.
-        """
+        """Map some columns of a large table block by block: yield rows, and what they map to."""
         state = row_states((X[:, j] for j in columns), seed) if self.has_atoms else None
         for start in range(0, len(X), block_rows):
             rows = slice(start, start + block_rows)
             part = X[rows][:, columns]
             if state is not None:
-                part = _spread(part, self.atoms, state[rows])
+                pairs = zip(self.atoms, part.T, places(state[rows], len(columns)).T, strict=True)
+                part = np.column_stack([atoms.spread(x, v) for atoms, x, v in pairs])
             yield rows, (part - self.location) / self.scale
 
     def backward(self, Z: FloatArray) -> FloatArray:
@@ -206,7 +189,8 @@ def column_maps(
     pooled = scaling == "pooled"
     searched = (np.vstack([Xs, Xt]),) * 2 if pooled else (Xs, Xt)
     atoms = [tuple(find_atoms(x) if spread else none for x in X.T) for X in searched]
-    Ss, St = (spread_atoms(X, a, seed) for X, a in zip((Xs, Xt), atoms, strict=True))
+    as_is = np.zeros(Xs.shape[1]), np.ones(Xs.shape[1])
+    Ss, St = (ColumnMap(a, *as_is).forward(X, seed) for X, a in zip((Xs, Xt), atoms, strict=True))
     means, deviations = zip(*(_moments(S) for S in (Ss, St)), strict=True)
     if pooled:
         location = (means[0] + means[1]) / 2
@@ -222,30 +206,12 @@ def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.array([np.mean(x) for x in columns]), np.array([np.std(x) for x in columns])
 
 
-def spread_atoms(X: FloatArray, atoms: tuple[Atoms, ...], seed: int) -> FloatArray:
-    """Spread the atoms of every column of a table (n, d) over their cells."""
-    if not any(len(a.values) for a in atoms):
-        return X
-    return _spread(X, atoms, row_states(X.T, seed))
+def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
+    """Hash each row (n,), and the number of equal rows before it; columns of shape (n,).
 
-
-def _spread(X: FloatArray, atoms: tuple[Atoms, ...], state: NDArray[np.uint64]) -> FloatArray:
-    places = _places(state, X.shape[1])
-    columns = [a.spread(x, v) for a, x, v in zip(atoms, X.T, places.T, strict=True)]
-    return np.column_stack(columns)
-
-
-def random_places(X: FloatArray, seed: int) -> FloatArray:
-    """Draw uniform numbers in [0, 1) that belong to the rows of a table (n, d).
-
-    A row has the same numbers alone, in another order, or among other rows. Equal rows are told
+    A row has the same state alone, in another order, or among other rows. Equal rows are told
     apart by the number of them that come before.
     """
-    return _places(row_states(X.T, seed), X.shape[1])
-
-
-def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
-    """Hash each row (n,), and the number of equal rows before it; columns of shape (n,)."""
     state: NDArray[np.uint64] = np.array(seed, dtype=np.uint64)
     for column in columns:
         # -0.0 and 0.0 are one value.
@@ -253,8 +219,8 @@ def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
     return _mix(state ^ _occurrence(state))
 
 
-def _places(state: NDArray[np.uint64], d: int) -> FloatArray:
-    """Numbers (n, d) in [0, 1) that follow from the rows' states (n,)."""
+def places(state: NDArray[np.uint64], d: int) -> FloatArray:
+    """Uniform numbers (n, d) in [0, 1) that follow from the rows' states (n,)."""
     numbers = np.empty((len(state), d))
     for i in range(d):
         state = _mix(state)
@@ -304,16 +270,6 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
     least, largest = X.min(axis=0), X.max(axis=0)
     with np.errstate(over="ignore"):  # a range beyond double precision is no constant
         return largest - least <= _CONSTANT * np.maximum(np.abs(least), np.abs(largest))
-
-
-def unscalable_columns(X: FloatArray) -> NDArray[np.bool_]:
-    """Say which columns have no positive standard deviation in double precision.
-
-    They are constant, or hold numbers below about 1e-160 or above 1e150.
-    """
-    with np.errstate(all="ignore"):
-        deviation = _moments(X)[1]
-    return ~((deviation > 0) & (deviation < np.inf))
 
 
 def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:

@@ -96,10 +96,7 @@ def called_by_pipeline(depth: int) -> bool:
 def refuse_wrong_callers(method: BaseEstimator) -> None:
     """Raise if scikit-learn fits a method in a way that makes its predictions wrong."""
     for within, frame in pairwise(_calls_of_libraries()):
-        name = frame.f_code.co_name
-        if name == "_fit_one":  # a step beside others, in a FeatureUnion
-            raise TypeError(no_transformer(method))
-        outer = frame.f_locals.get("self") if name == "fit" else None
+        outer = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
         # A pipeline fits its last step in `fit`, within a search too, the others in `_fit`.
         if not isinstance(outer, Pipeline) or within.f_code.co_name == "_fit":
             continue

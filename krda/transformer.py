@@ -9,10 +9,9 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from krda.density.mixture import QuantileMethod
 from krda.density.rnade import RNADEDensity
-from krda.fitting import DOMAINS, Domain, MapFit, block_rows, fit_maps
-from krda.preprocessing import ColumnMap, ColumnOrder, Scaling
+from krda.fitting import DOMAINS, Domain, MapFit
+from krda.preprocessing import ColumnMap
 from krda.scikit import called_by_pipeline, fresh_fit, seed_from
 from krda.transport import knothe_rosenblatt
 from krda.validation import (
@@ -22,6 +21,12 @@ from krda.validation import (
     remember_columns,
     require_finite,
     require_integer,
+)
+
+_NO_PIPELINE = (
+    "KnotheRosenblatt maps source rows alone to a table Xt of target rows, so it cannot be a step "
+    "of a pipeline of scikit-learn, which transforms every row. Call fit(Xs, Xt) and transform(Xs),"
+    " then train on the result; or use krda.KRDA, which trains a classifier on it."
 )
 
 
@@ -126,41 +131,6 @@ class KnotheRosenblatt(MapFit):
     (200, 2)
     """
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        hidden_size: int = 50,
-        *,
-        column_order: ColumnOrder = "given",
-        scaling: Scaling = "domain",
-        spread_atoms: bool = True,
-        learning_rate: float = 1e-2,
-        max_steps: int = 1000,
-        batch_size: int | None = 128,
-        validation_fraction: float = 0.1,
-        patience: int = 250,
-        sigma_floor: float = 0.01,
-        eps: float = 1e-8,
-        quantile_method: QuantileMethod = "newton",
-        device: str = "cpu",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.hidden_size = hidden_size
-        self.column_order = column_order
-        self.scaling = scaling
-        self.spread_atoms = spread_atoms
-        self.learning_rate = learning_rate
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.sigma_floor = sigma_floor
-        self.eps = eps
-        self.quantile_method = quantile_method
-        self.device = device
-        self.random_state = random_state
-
     def fit(self, Xs: ArrayLike, Xt: ArrayLike) -> Self:
         """Fit the densities of both domains.
 
@@ -183,17 +153,14 @@ class KnotheRosenblatt(MapFit):
             Training failed with the given learning rate and with a smaller one.
         """
         with fresh_fit(self):
-            if np.ndim(Xt) == 1:
-                raise TypeError(_no_pipeline("Xt must be a table of target rows, got 1-D values"))
+            if np.ndim(Xt) == 1:  # the labels, which a pipeline passes as second argument
+                raise TypeError(_NO_PIPELINE)
             source = check_rows(Xs, "Xs", 2)
             remember_columns(self, Xs)
             target = check_same_columns(self, Xt, name="Xt", fitted="Xs", min_rows=2)
-            (error,) = fit_maps([self], [(source, target)])
-            if error is not None:
-                raise error
-            self.warn_of_far_rows(
-                self.map_rows(source, "source", "target"), "target", training=True
-            )
+            self.fit_rows(source, target)
+            mapped = self.map_rows(source, "source", "target")
+            self.warn_of_far_rows(mapped, "target", training=True)
         return self
 
     def fit_transform(self, Xs: ArrayLike, Xt: ArrayLike) -> FloatArray:
@@ -308,7 +275,7 @@ class KnotheRosenblatt(MapFit):
 
     def _map_checked(self, X: ArrayLike, name: str, origin: Domain, goal: Domain) -> FloatArray:
         if called_by_pipeline(2):
-            raise TypeError(_no_pipeline("A pipeline transforms every row that it is given"))
+            raise TypeError(_NO_PIPELINE)
         mapped = self.map_rows(self._check(X, name), origin, goal)
         self.warn_of_far_rows(mapped, goal, training=False)
         return mapped
@@ -318,7 +285,7 @@ class KnotheRosenblatt(MapFit):
         densities = self.densities_[origin], self.densities_[goal]
         maps, order = self.column_maps_, self.column_order_
         result = np.empty_like(X)
-        for block, Z in maps[origin].forward_blocks(X, order, self.seed_, block_rows()):
+        for block, Z in maps[origin].forward_blocks(X, order, self.seed_):
             mapped = knothe_rosenblatt(
                 *densities, torch.from_numpy(Z), eps=self.eps, first_row=int(block.start)
             )
@@ -326,11 +293,3 @@ class KnotheRosenblatt(MapFit):
         result[:, self.constant_columns_] = self.means_[goal][self.constant_columns_]
         require_finite(result, f"The rows mapped to the {goal}")
         return result
-
-
-def _no_pipeline(what: str) -> str:
-    return (
-        f"{what}; KnotheRosenblatt maps source rows alone and cannot be a step of a pipeline of "
-        "scikit-learn. Call fit(Xs, Xt) and transform(Xs), then train on the result; or use "
-        "krda.KRDA, which trains a classifier on it."
-    )

@@ -6,7 +6,6 @@ quantile, ``F_S^i(x^i | x^{<i}) = F_T^i(T(x)^i | T(x)^{<i})``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -115,7 +114,13 @@ def knothe_rosenblatt(
         with torch.no_grad():  # each thread has its own mode
             try:
                 mapped[block] = T(x[block])
-                _require_finite(mapped[block], first_row + start)
+                bad = (~torch.isfinite(mapped[block])).nonzero().tolist()
+                if bad:
+                    row, column = bad[0]
+                    raise FloatingPointError(
+                        f"Row {first_row + start + row} is mapped to "
+                        f"{float(mapped[start + row, column])} in column {column}."
+                    )
             except FloatingPointError as error:
                 first, last = first_row + start, first_row + start + len(x[block]) - 1
                 raise FloatingPointError(
@@ -124,40 +129,14 @@ def knothe_rosenblatt(
                     "again with a smaller learning rate."
                 ) from error
 
-    _run_in_threads(map_block, range(0, len(x), BLOCK_ROWS))
-    return mapped
-
-
-def _require_finite(mapped: Tensor, first_row: int) -> None:
-    """Raise if transported rows (n, d), numbered from the first, hold NaN or infinity."""
-    bad = (~torch.isfinite(mapped)).nonzero()
-    if len(bad):
-        row, column = bad[0].tolist()
-        raise FloatingPointError(
-            f"Row {first_row + row} is mapped to {float(mapped[row, column])} in column {column}."
-        )
-
-
-def _run_in_threads(work: Callable[[int], None], starts: range) -> None:
-    """Call once for each start, in as many threads as torch may use, each with one torch thread.
-
-    Torch would split single operations among its threads, which gains little on blocks this small
-    and makes the last digits depend on the number of threads.
-    """
-    n_threads = torch.get_num_threads()
-    if n_threads == 1 or len(starts) <= 1:
-        torch.set_num_threads(1)
-        try:
-            for start in starts:
-                work(start)
-        finally:
-            torch.set_num_threads(n_threads)
-        return
+    # Torch would split single operations among its threads, which gains little on blocks this small
+    # and makes the last digits depend on the number of threads.
+    n_threads, starts = torch.get_num_threads(), range(0, len(x), BLOCK_ROWS)
+    workers = max(min(n_threads, len(starts)), 1)
     try:
-        with ThreadPoolExecutor(
-            min(n_threads, len(starts)), initializer=torch.set_num_threads, initargs=(1,)
-        ) as pool:
-            list(pool.map(work, starts))  # at the first error, blocks not begun are cancelled
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            list(pool.map(map_block, starts))  # at the first error, blocks not begun are cancelled
     finally:
         # Threads to come would start with the workers' setting.
         torch.set_num_threads(n_threads)
+    return mapped

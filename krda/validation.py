@@ -79,12 +79,11 @@ def check_rows(X: ArrayLike, name: str, min_rows: int) -> FloatArray:
 def _columns(X: Any) -> list[tuple[Any, Any]] | None:
     """Give the label and the values of each column of a data frame; None for other tables."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):
-        return [(label, X.iloc[:, i]) for i, label in enumerate(X.columns)]
-    if hasattr(X, "column_names") and hasattr(X, "column"):  # pyarrow
-        values = (X.column(i).to_numpy(zero_copy_only=False) for i in range(X.num_columns))
-        return list(zip(X.column_names, values, strict=True))
+        return list(X.items())
+    if hasattr(X, "column_names"):  # pyarrow
+        return list(zip(X.column_names, X.itercolumns(), strict=True))
     if hasattr(X, "get_columns"):  # polars
-        return [(column.name, column.to_numpy()) for column in X.get_columns()]
+        return [(column.name, column) for column in X.get_columns()]
     return None
 
 
@@ -125,10 +124,10 @@ def column_labels(X: Any) -> list[Any] | None:
     return None if columns is None else [label for label, _ in columns]
 
 
-def column_positions(
-    theirs: list[Any] | None, ours: list[Any] | None, *, name: str, fitted: str
-) -> list[int] | None:
-    """Find our columns in their table; None if columns go by position.
+def match_columns(
+    rows: FloatArray, theirs: list[Any] | None, ours: list[Any] | None, *, name: str, fitted: str
+) -> FloatArray | None:
+    """Put the columns of rows, labelled as theirs, in our order; None if they go by position.
 
     They go by position if a table has no labels, or one has names and the other has numbers.
     Raise ValueError if the labels differ.
@@ -145,14 +144,8 @@ def column_positions(
             f"{name} has the columns {theirs}, but {fitted} has {ours}. Both must have the same "
             "features: select or rename the columns, or pass arrays to go by position."
         )
-    return [at[key] for key in keys]
-
-
-def take_columns(rows: FloatArray, positions: list[int] | None) -> FloatArray:
-    """Put columns in order; give the rows themselves if they are in order or go by position."""
-    if positions is None or positions == sorted(positions):
-        return rows
-    return np.take(rows, positions, axis=1)
+    positions = [at[key] for key in keys]
+    return rows if positions == sorted(positions) else np.take(rows, positions, axis=1)
 
 
 def _key(label: Any) -> Any:
@@ -186,10 +179,11 @@ def check_same_columns(
             "Both must have the same features."
         )
     ours = getattr(estimator, "_columns_", None)
-    positions = column_positions(column_labels(X), ours, name=name, fitted=fitted)
-    if positions is None:  # scikit-learn warns if only one of the tables has names
-        validate_data(estimator, X, reset=False, skip_check_array=True)
-    return take_columns(rows, positions)
+    ordered = match_columns(rows, column_labels(X), ours, name=name, fitted=fitted)
+    if ordered is not None:
+        return ordered
+    validate_data(estimator, X, reset=False, skip_check_array=True)  # warns if one has no names
+    return rows
 
 
 # Labels

@@ -38,7 +38,7 @@ class Learnt(Shift):
     """Mirrors the source by the means of the rows that it sees: on average a little further."""
 
     def _transport(self, X: FloatArray) -> FloatArray:
-        shift = self.column_maps_["source"].location - self.target_mean_
+        shift = self.column_maps_["source"].location - self.means_["target"]
         return X - 2 * shift
 
 

@@ -19,8 +19,6 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy import special
@@ -85,31 +83,6 @@ def compiled(function: _Function) -> _Function:
         return cast(_Function, numba.njit(**options)(function))
 
 
-def _instruction(generate: Any) -> Any:
-    """Make a function of a single instruction of the processor."""
-    return intrinsic(generate)
-
-
-@_instruction
-def _bits(typing_context: Any, x: Any) -> Any:
-    """The 64 bits of a number as an integer."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), generate
-
-
-@_instruction
-def _from_bits(typing_context: Any, bits: Any) -> Any:
-    """The number with these bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), generate
-
-
 @compiled
 def exp(x: float) -> float:
     """Exponential of x <= 700; below -700 as at -700, 1e-304."""
@@ -120,15 +93,16 @@ def exp(x: float) -> float:
     power = _EXP[0]
     for i in range(1, 13):
         power = power * r + _EXP[i]
-    return power * _from_bits((_bits(rounded) << 52) + (1023 << 52))
+    exponent = (np.float64(rounded).view(np.int64) << 52) + (1023 << 52)
+    return power * np.int64(exponent).view(np.float64)
 
 
 @compiled
 def log(x: float) -> float:
     """Natural logarithm of a positive number that is not denormal."""
-    bits = _bits(x)
+    bits = np.float64(x).view(np.int64)
     exponent = float((bits >> 52) - 1023)
-    m = _from_bits((bits & ((1 << 52) - 1)) | (1023 << 52))
+    m = np.int64((bits & ((1 << 52) - 1)) | (1023 << 52)).view(np.float64)
     large = m > _SQRT_2
     m = 0.5 * m if large else m
     exponent = exponent + 1.0 if large else exponent

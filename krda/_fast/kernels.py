@@ -20,7 +20,7 @@ from krda._fast.functions import compiled, erfc, exp, log, lower_quantile, tail_
 
 #: Checksum of functions.py, held to it by a test: numba compiles these loops anew if their own file
 #: changes, and not if that one does.
-FUNCTIONS_SHA256 = "e4783ca2fbcc5ca226757b3b0ba64c17ad45f192b1fd8ce77ffe26fe33b89dba"
+FUNCTIONS_SHA256 = "25cb2559ef4015e720376d0ff7ebe26809a035c781c6ec885571fd1e93524d42"
 
 #: Whether numba may compile; ``NUMBA_DISABLE_JIT``, for debuggers and coverage, says no.
 ENABLED = not bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
@@ -29,10 +29,6 @@ FloatArray = NDArray[np.float64]
 
 # Rows of a tile: their numbers, 5 for each component and 15 more, fit into a first-level cache.
 _TILE = 64
-# Rows of a tile of those that need more steps than most: the slowest holds up the others.
-_HARD_TILE = 16
-# Steps on all rows, before those that are still open are gathered.
-_FIRST_STEPS = 3
 # A bisection gains one bit a step: no search in double precision takes this many.
 _MAX_STEPS = 2200
 # Beyond this many sigma sqrt 2 a component counts as if it were there: its share of F, below
@@ -45,27 +41,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _LAST_STEP = 0.4 * _EPS ** (1.0 / 3.0)
 _SQRT_HALF = math.sqrt(0.5)
 _TWO_BY_SQRT_PI = 2.0 / math.sqrt(math.pi)
-
-
-@compiled
-def next_state(
-    a: FloatArray, x: FloatArray, column: FloatArray, positive: bool, h: FloatArray
-) -> None:
-    """Pass RNADE's state a (H, n) over a coordinate x (n,) with the column (H,) of W (eq. 2).
-
-    h (H, n) becomes the positive part of the new state, or the negative part unless ``positive``.
-    """
-    for j in range(len(column)):
-        state, hidden, w = a[j], h[j], column[j]
-        # Written so that NaN is kept.
-        if positive:
-            for r in range(len(x)):
-                state[r] += w * x[r]
-                hidden[r] = 0.0 if state[r] < 0.0 else state[r]
-        else:
-            for r in range(len(x)):
-                state[r] += w * x[r]
-                hidden[r] = 0.0 if state[r] > 0.0 else state[r]
 
 
 @compiled
@@ -137,28 +112,32 @@ _N_ROW_NUMBERS = 15
 def _load(
     tile: FloatArray,
     row: FloatArray,
-    lanes: NDArray[np.int64],
+    first: int,
     u: FloatArray,
     weights: FloatArray,
     means: FloatArray,
     stds: FloatArray,
     least_std: float,
-) -> int:
-    """Gather the rows of a tile, mirrored; return a row whose mixture is invalid, or -1."""
-    n_components, width = means.shape[0], len(lanes)
-    for r in range(width):
-        value = u[lanes[r]]
+) -> bool:
+    """Fill a tile with the rows from the first on, mirrored; say whether all mixtures are valid.
+
+    The last tile is filled up with its last row.
+    """
+    n_components, n = means.shape
+    for r in range(_TILE):
+        value = u[min(first + r, n - 1)]
         mirrored = value > 0.5
         row[_SIGN, r] = -1.0 if mirrored else 1.0
         row[_P, r] = 1.0 - value if mirrored else value
-        row[_STEEPEST, r] = 0.0
-        row[_OPEN, r] = 0.0
+    row[_STEEPEST] = 0.0
+    row[_OPEN] = 0.0
     for k in range(n_components):
-        for r in range(width):
-            tile[_WEIGHT, k, r] = weights[k, lanes[r]]
-            tile[_MEAN, k, r] = means[k, lanes[r]] * row[_SIGN, r]
-            tile[_STD, k, r] = stds[k, lanes[r]]
-        for r in range(width):
+        for r in range(_TILE):
+            at = min(first + r, n - 1)
+            tile[_WEIGHT, k, r] = weights[k, at]
+            tile[_MEAN, k, r] = means[k, at] * row[_SIGN, r]
+            tile[_STD, k, r] = stds[k, at]
+        for r in range(_TILE):
             std = tile[_STD, k, r]
             rate = _SQRT_HALF / std
             tile[_RATE, k, r] = rate
@@ -167,11 +146,9 @@ def _load(
             # NaN where anything is not finite; positive where std is too small.
             finite = 0.0 * tile[_WEIGHT, k, r] + 0.0 * tile[_MEAN, k, r] + 0.0 * std
             row[_OPEN, r] += finite if std >= least_std else 1.0
-    for r in range(width):
-        if row[_OPEN, r] != 0.0:
-            return lanes[r]
+    valid = (row[_OPEN] == 0.0).all()
     row[_OPEN] = 1.0
-    return -1
+    return valid
 
 
 @compiled
@@ -223,12 +200,8 @@ def _evaluate(tile: FloatArray, row: FloatArray) -> None:
     density[:] = 0.0
     curvature[:] = 0.0
     for k in range(n_components):
-        weight, mean, rate, slope = (
-            tile[_WEIGHT, k],
-            tile[_MEAN, k],
-            tile[_RATE, k],
-            tile[_SLOPE, k],
-        )
+        weight, mean = tile[_WEIGHT, k], tile[_MEAN, k]
+        rate, slope = tile[_RATE, k], tile[_SLOPE, k]
         for r in range(width):
             y = (mean[r] - z[r]) * rate[r]
             y = _FARTHEST if y > _FARTHEST else y
@@ -293,52 +266,6 @@ def _advance(row: FloatArray) -> bool:
 
 
 @compiled
-def _solve(
-    u: FloatArray,
-    weights: FloatArray,
-    means: FloatArray,
-    stds: FloatArray,
-    out: FloatArray,
-    rows: NDArray[np.int64],
-    n_rows: int,
-    restart: bool,
-    n_steps: int,
-    width: int,
-    least_std: float,
-) -> tuple[int, int]:
-    """Take at most some steps for the first rows of a list, which is left with those still open.
-
-    Returns how many these are, and a row whose mixture is invalid, or -1.
-    """
-    n_components = means.shape[0]
-    tile, row = np.empty((5, n_components, width)), np.empty((_N_ROW_NUMBERS, width))
-    lanes = np.empty(width, np.int64)
-    n_open = 0
-    for first in range(0, n_rows, width):
-        m = min(width, n_rows - first)
-        for r in range(width):
-            # The last tile is filled up with its last row.
-            lanes[r] = rows[first + min(r, m - 1)]
-        bad = _load(tile, row, lanes, u, weights, means, stds, least_std)
-        if bad >= 0:
-            return 0, bad
-        _bracket_and_start(tile, row)
-        if restart:
-            for r in range(width):
-                row[_Z, r] = out[lanes[r]] * row[_SIGN, r]
-        for _ in range(n_steps):
-            _evaluate(tile, row)
-            if not _advance(row):
-                break
-        for r in range(m):
-            out[lanes[r]] = row[_Z, r] * row[_SIGN, r]
-            if row[_OPEN, r] > 0.0:
-                rows[n_open] = lanes[r]
-                n_open += 1
-    return n_open, -1
-
-
-@compiled
 def quantile(
     u: FloatArray,
     weights: FloatArray,
@@ -346,17 +273,24 @@ def quantile(
     stds: FloatArray,
     out: FloatArray,
     least_std: float,
-) -> tuple[int, int]:
-    """Fill out (n,) with the roots of F(z) = u, u (n,) in (0, 1).
+) -> bool:
+    """Fill out (n,) with the roots of F(z) = u, u (n,) in (0, 1); say whether all were found.
 
-    Returns the number of rows not solved, and a row whose mixture holds NaN, infinity or a standard
-    deviation below the least one, or -1.
+    There are none for mixtures that hold NaN, infinity or a standard deviation below the least one.
     """
-    rows = np.arange(len(u))
-    n_open, bad = _solve(
-        u, weights, means, stds, out, rows, len(u), False, _FIRST_STEPS, _TILE, least_std
-    )
-    n_open, _ = _solve(
-        u, weights, means, stds, out, rows, n_open, True, _MAX_STEPS, _HARD_TILE, least_std
-    )
-    return n_open, bad
+    n_components, n = means.shape
+    tile, row = np.empty((5, n_components, _TILE)), np.empty((_N_ROW_NUMBERS, _TILE))
+    for first in range(0, n, _TILE):
+        if not _load(tile, row, first, u, weights, means, stds, least_std):
+            return False
+        _bracket_and_start(tile, row)
+        n_steps = 0
+        _evaluate(tile, row)
+        while _advance(row):
+            n_steps += 1
+            if n_steps == _MAX_STEPS:
+                return False
+            _evaluate(tile, row)
+        for r in range(min(_TILE, n - first)):
+            out[first + r] = row[_Z, r] * row[_SIGN, r]
+    return True

@@ -46,8 +46,8 @@ def quantile(
     )
     z = torch.empty_like(rows)
     least = 2.0 * math.sqrt(_TINY)
-    n_open, bad = kernels.quantile(rows.numpy(), w, mu, sigma, z.numpy(), least)
-    return NotImplemented if n_open or bad >= 0 else z.view(u.shape)
+    solved = kernels.quantile(rows.numpy(), w, mu, sigma, z.numpy(), least)
+    return z.view(u.shape) if solved else NotImplemented
 
 
 @accelerates(RNADEDensity.rosenblatt)
@@ -72,17 +72,9 @@ def _transform(density: RNADEDensity, rows: Tensor, *, inverse: bool) -> Tensor:
             columns, out = rows[block].mT.contiguous(), result[:, block]
             a = density.c.unsqueeze(1).repeat(1, columns.shape[1])
             h, heads = torch.empty_like(a), a.new_empty(density.head_bias.shape[1], a.shape[1])
-            x_i = columns[0]
             for i in range(d):
                 # relu(C^i a^i) / C^i: the positive part of a^i, or the negative one if C^i < 0.
-                positive = float(density.C[i]) >= 0.0
-                if i:
-                    given = x_i if density.given is None else density.given(i - 1, x_i)
-                    kernels.next_state(
-                        a.numpy(), given.numpy(), density.W[i - 1].numpy(), positive, h.numpy()
-                    )
-                else:
-                    torch.clamp(a, **{"min" if positive else "max": 0.0}, out=h)
+                torch.clamp(a, **{"min" if density.C[i] >= 0.0 else "max": 0.0}, out=h)
                 matrix = density.C[i] * density.head_weight[i].mT
                 torch.addmm(density.head_bias[i].unsqueeze(1), matrix, h, out=heads)
                 mixtures = heads.view(3, -1, a.shape[1])
@@ -95,4 +87,6 @@ def _transform(density: RNADEDensity, rows: Tensor, *, inverse: bool) -> Tensor:
                     w, mu, sigma = mixtures.numpy()
                     kernels.cdf(columns[i].numpy(), w, mu, sigma, out[i].numpy())
                 x_i = out[i] if inverse else columns[i]
+                given = x_i if density.given is None else density.given(i, x_i)
+                a.addcmul_(density.W[i].unsqueeze(1), given)
     return result.mT

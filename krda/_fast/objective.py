@@ -37,22 +37,13 @@ _NEGLIGIBLE = -80.0
 
 
 class Parameters(NamedTuple):
-    """Parameters of R models, or their gradient.
+    """Parameters of R models, or their gradient."""
 
-    Attributes
-    ----------
-    inputs : Tensor of shape (R, d, H)
-        What is added to the hidden state before each coordinate: ``c, W_{.,1}, ..., W_{.,d-1}``.
-        (Nothing depends on ``W_{.,d}``.)
-    scales : Tensor of shape (R, d)
-        ``C``.
-    heads : Tensor of shape (R, D, d, H + 1, 3 N)
-        Matrices of the linear layers, with the biases as last row.
-    """
-
+    # What is added to the hidden state before each coordinate: c, W_{.,1}, ..., W_{.,d-1}, as
+    # (R, d, H); nothing depends on W_{.,d}.
     inputs: Tensor
-    scales: Tensor
-    heads: Tensor
+    scales: Tensor  # C, as (R, d)
+    heads: Tensor  # matrices of the linear layers, the biases as last row: (R, D, d, H + 1, 3 N)
 
     @classmethod
     def of(cls, models: Sequence[RNADE]) -> Parameters:
@@ -86,38 +77,26 @@ class Parameters(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of every model and domain, padded to M rows a domain; one coordinate after another.
+    """Rows of every model and domain, padded to M rows a domain; one coordinate after another."""
 
-    Attributes
-    ----------
-    x : Tensor of shape (R, D, d, M)
-    entering : Tensor of shape (R, D, d, M)
-        What enters the hidden state before each coordinate: 1 (times c), x^1, ..., x^{d-1}, as
-        conditionals are given them.
-    weights : Tensor of shape (D, 1, 1, 1, M)
-        What each row counts: 0 in the padding.
-    """
-
-    x: Tensor
+    x: Tensor  # (R, D, d, M)
+    # What enters the hidden state before each coordinate: 1 (times c), x^1, ..., x^{d-1}, as
+    # conditionals are given them. (R, D, d, M)
     entering: Tensor
-    weights: Tensor
+    weights: Tensor  # what each row counts, 0 in the padding: (D, 1, 1, 1, M)
 
 
-def pack(
-    domains: Sequence[Tensor], given: Sequence[Tensor], n_rows: int, totals: Sequence[int]
-) -> Rows:
-    """Pack rows (R, m, d) of each domain, m <= n_rows, each of which counts one in a total."""
-    first = domains[0]
-    n_models, _, d = first.shape
-    x = first.new_zeros(n_models, len(domains), d, n_rows)
-    entering = torch.zeros_like(x)
+def pack(domains: Sequence[Sequence[Tensor]], n_rows: int) -> Rows:
+    """Pack the rows (R, m, d) of each domain, m <= n_rows, and what is given of them."""
+    n_models, _, d = domains[0][0].shape
+    x = domains[0][0].new_zeros(n_models, len(domains), d, n_rows)
+    entering, weights = torch.zeros_like(x), x.new_zeros(len(domains), 1, 1, 1, n_rows)
     entering[:, :, 0] = 1.0
-    weights = first.new_zeros(len(domains), 1, 1, 1, n_rows)
-    for i, (own, conditioned, total) in enumerate(zip(domains, given, totals, strict=True)):
+    for i, (own, conditioned) in enumerate(domains):
         m = own.shape[1]
         x[:, i, :, :m] = own.mT
         entering[:, i, 1:, :m] = conditioned[..., :-1].mT
-        weights[i, ..., :m] = 1.0 / total
+        weights[i, ..., :m] = 1.0 / m
     return Rows(x, entering, weights)
 
 

@@ -30,9 +30,6 @@ from krda.density.training import (
 # the second-level cache holds. Larger models keep a processor busy alone.
 STACKED_STATES = 2**19
 
-# Rows of each domain and model that the held-out likelihood is computed of at a time.
-_HELD_OUT_BLOCK = 256
-
 
 @accelerates(training.fit_all)
 def fit_all(
@@ -44,11 +41,8 @@ def fit_all(
     """Fit each model to its own domains, those of equal shape side by side."""
     histories: dict[int, TrainingHistory] = {}
     for stack in _stacks(models, domains, options):
-        rows = conditioned = _stacked([domains[k] for k in stack])
-        if given and any(
-            g is not x for k in stack for g, x in zip(given[k], domains[k], strict=True)
-        ):
-            conditioned = _stacked([given[k] for k in stack])
+        rows = _stacked([domains[k] for k in stack])
+        conditioned = _stacked([(given or domains)[k] for k in stack])
         found = _fit([models[k] for k in stack], rows, conditioned, options)
         histories |= zip(stack, found, strict=True)
     return [histories[k] for k in range(len(models))]
@@ -56,8 +50,7 @@ def fit_all(
 
 def _stacked(tables: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     """Stack the tables of several models, domain by domain."""
-    by_domain = zip(*tables, strict=True)
-    return [torch.stack(own) if len(own) > 1 else own[0].unsqueeze(0) for own in by_domain]
+    return [torch.stack(own) for own in zip(*tables, strict=True)]
 
 
 def _stacks(
@@ -66,8 +59,8 @@ def _stacks(
     """Group the numbers of the models that are worth training side by side."""
     groups: dict[object, list[int]] = {}
     for k, (model, rows) in enumerate(zip(models, domains, strict=True)):
-        shape = tuple((name, p.shape) for name, p in model.named_parameters())
-        groups.setdefault((shape, model.sigma_floor, *(x.shape for x in rows)), []).append(k)
+        key = model.head_weight.shape, model.sigma_floor, *(x.shape for x in rows)
+        groups.setdefault(key, []).append(k)
     for group in groups.values():
         model, rows = models[group[0]], domains[group[0]]
         in_batch = sum(min(len(x), options.batch_size or len(x)) for x in rows)
@@ -144,7 +137,7 @@ def _train(
         for rows in train
     ]
     tables = list(zip(domains, given, strict=True))
-    evaluation = list(_blocks(tables, held_out))
+    evaluation = _pick(tables, held_out)
     active = list(range(len(models)))
     progress = [Progress() for _ in models]
     best = initial.flat()
@@ -154,15 +147,14 @@ def _train(
         p = initial.like(adam.flat)
         if n_steps:
             numbers = [torch.stack([next(stream[r]) for r in active]) for stream in streams]
-            rows = _pick(tables, numbers, largest, [m.shape[1] for m in numbers])
+            rows = _pick(tables, numbers, largest)
             loss, after = nll(p, rows, sigma_floor)
             rate = options.learning_rate_at(n_steps - 1, learning_rate)
             adam.step(gradient(p, rows, after).flat(), rate)
             losses.append(loss)
         if not options.evaluates_after(n_steps):
             continue
-        nlls = (nll(p, rows, sigma_floor)[0] for rows in evaluation)
-        looked_at = sum(nlls, best.new_zeros(()))
+        looked_at, _ = nll(p, evaluation, sigma_floor)
         stay = []
         for i, r in enumerate(active):
             if progress[r].record(n_steps, [loss[i] for loss in losses], looked_at[i]):
@@ -177,26 +169,16 @@ def _train(
             adam.keep(stay)
             tables = [(x[stay], g[stay]) for x, g in tables]
             held_out = [rows[stay] for rows in held_out]
-            evaluation = list(_blocks(tables, held_out))
+            evaluation = _pick(tables, held_out)
     return best, progress, max(n_batches(n, options.batch_size) for n in n_train)
 
 
-_Tables = Sequence[tuple[Tensor, Tensor]]
-
-
-def _pick(tables: _Tables, numbers: Sequence[Tensor], n_rows: int, totals: Sequence[int]) -> Rows:
+def _pick(
+    tables: Sequence[tuple[Tensor, Tensor]], numbers: Sequence[Tensor], n_rows: int = 0
+) -> Rows:
     """Pack the rows with some numbers (R, m) of each domain's tables, (R, n, d)."""
     picked = []
-    for (x, conditioned), rows in zip(tables, numbers, strict=True):
-        places = rows.to(x.device).unsqueeze(-1).expand(-1, -1, x.shape[-1])
-        own = x.gather(1, places)
-        picked.append((own, own if conditioned is x else conditioned.gather(1, places)))
-    return pack([x for x, _ in picked], [g for _, g in picked], n_rows, totals)
-
-
-def _blocks(tables: _Tables, held_out: Sequence[Tensor]) -> Iterator[Rows]:
-    """Pack the held-out rows, some at a time."""
-    totals = [rows.shape[1] for rows in held_out]
-    size = min(max(totals), _HELD_OUT_BLOCK)
-    for start in range(0, max(totals), size):
-        yield _pick(tables, [rows[:, start : start + size] for rows in held_out], size, totals)
+    for pair, rows in zip(tables, numbers, strict=True):
+        places = rows.to(pair[0].device).unsqueeze(-1).expand(-1, -1, pair[0].shape[-1])
+        picked.append([table.gather(1, places) for table in pair])
+    return pack(picked, max(n_rows, *(rows.shape[1] for rows in numbers)))

@@ -28,36 +28,15 @@ def normal_cdf(x: Tensor) -> Tensor:
     r"""Standard normal distribution function ``Phi``, accurate in the lower tail too.
 
     ``torch.special.ndtr`` cancels there: at x = -8 it has two digits left, ``erfc`` keeps them all.
-
-    Parameters
-    ----------
-    x : Tensor
-
-    Returns
-    -------
-    u : Tensor of the same shape
     """
     return 0.5 * torch.special.erfc(x * -math.sqrt(0.5))
 
 
 def log_prob(x: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    r"""Log-density of each row under its own mixture.
+    r"""Log-density at x (...) of each row's mixture, with parameters of shape (..., N).
 
     ``log p(x) = logsumexp_k (log w_k - z_k^2 / 2 - log sigma_k) - log sqrt(2 pi)`` with
     ``z_k = (x - mu_k) / sigma_k``.
-
-    Parameters
-    ----------
-    x : Tensor of shape (...)
-    log_weights : Tensor of shape (..., N)
-        Logarithms of weights that sum to one.
-    means : Tensor of shape (..., N)
-    stds : Tensor of shape (..., N)
-        Standard deviations, positive.
-
-    Returns
-    -------
-    log_prob : Tensor of shape (...)
     """
     z = (x.unsqueeze(-1) - means) / stds
     joint = log_weights - 0.5 * z * z - torch.log(stds)
@@ -65,17 +44,9 @@ def log_prob(x: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Ten
 
 
 def cdf(x: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    r"""Distribution function of each row's mixture, ``F(x) = sum_k w_k Phi((x - mu_k)/sigma_k)``.
+    r"""Distribution function at x (...) of each row's mixture, with parameters (..., N).
 
-    Parameters
-    ----------
-    x : Tensor of shape (...)
-    weights, means, stds : Tensor of shape (..., N)
-
-    Returns
-    -------
-    u : Tensor of shape (...)
-        In [0, 1], whatever the rounding of the weights' sum.
+    ``F(x) = sum_k w_k Phi((x - mu_k) / sigma_k)``, within [0, 1] whatever the weights' rounding.
     """
     z = (x.unsqueeze(-1) - means) / stds
     return (weights * normal_cdf(z)).sum(-1).clamp(0.0, 1.0)

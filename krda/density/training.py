@@ -24,6 +24,9 @@ from krda.validation import require_integer, require_number
 #: evaluation would dominate a fit.
 MAX_HELD_OUT = 2000
 
+#: Steps from one evaluation on the held-out rows to the next.
+EVALUATION_INTERVAL = 5
+
 
 class DivergenceError(FloatingPointError):
     """Training met a non-finite loss, with the given learning rate and with a smaller one."""
@@ -45,8 +48,6 @@ class TrainingOptions:
         Share of each domain's rows that is held out, in (0, 1); :data:`MAX_HELD_OUT` rows at most.
     patience : int, default=250
         Steps without a lower held-out NLL after which training stops.
-    evaluation_interval : int, default=5
-        Steps from one evaluation on the held-out rows to the next.
 
     Raises
     ------
@@ -65,7 +66,6 @@ class TrainingOptions:
     batch_size: int | None = 128
     validation_fraction: float = 0.1
     patience: int = 250
-    evaluation_interval: int = 5
 
     def __post_init__(self) -> None:
         require_number("learning_rate", self.learning_rate, positive=True)
@@ -75,10 +75,10 @@ class TrainingOptions:
                 "validation_fraction is the held-out share of the rows and must lie strictly "
                 f"between 0 and 1, got {self.validation_fraction!r}."
             )
-        for name in ("max_steps", "batch_size", "patience", "evaluation_interval"):
-            value = getattr(self, name)
-            if value is not None or name != "batch_size":
-                require_integer(name, value, 0 if name == "max_steps" else 1)
+        require_integer("max_steps", self.max_steps, 0)
+        require_integer("patience", self.patience, 1)
+        if self.batch_size is not None:
+            require_integer("batch_size", self.batch_size, 1)
 
     def learning_rate_at(self, step: int, first: float) -> float:
         """Learning rate of a step (from 0): a half cosine from the first one to zero."""
@@ -88,7 +88,7 @@ class TrainingOptions:
         """Whether the held-out rows are looked at after this number of steps."""
         if n_steps == 0:
             return self.max_steps == 0
-        return n_steps % self.evaluation_interval == 0 or n_steps == self.max_steps
+        return n_steps % EVALUATION_INTERVAL == 0 or n_steps == self.max_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,30 +206,10 @@ def fit_maximum_likelihood(
 ) -> TrainingHistory:
     """Train a model in place; if it diverges, once more with a tenth of the learning rate.
 
-    Parameters
-    ----------
-    model : RNADE
-        Its seed also decides the held-out rows and the order of the batches.
-    domains : sequence of Tensor, each of shape (n_D, d)
-        Standardised rows of each domain.
-    options : TrainingOptions
-    given : sequence of Tensor, each of shape (n_D, d), or None, default=None
-        The rows as conditionals are given them, see :meth:`krda.density.rnade.RNADE.log_prob`.
-
-    Returns
-    -------
-    history : TrainingHistory
-        If its ``diverged_at`` is not None, both trainings failed: the parameters are of no use.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from krda import RNADE, TrainingOptions
-    >>> from krda.density.training import fit_maximum_likelihood
-    >>> rows = [torch.randn(100, 2), torch.randn(100, 2) ** 2]
-    >>> history = fit_maximum_likelihood(RNADE(2), rows, TrainingOptions(max_steps=20))
-    >>> bool(history.held_out_nll[-1].sum() < history.held_out_nll[0].sum())
-    True
+    ``domains`` are the standardised rows (n_D, d) of each domain, ``given`` those rows as
+    conditionals are given them: see :meth:`krda.density.rnade.RNADE.log_prob`. The model's seed
+    also decides the held-out rows and the order of the batches. If ``diverged_at`` of the history
+    is not None, both trainings failed, and the parameters are of no use.
     """
     (history,) = fit_all([model], [domains], options, None if given is None else [given])
     return history

@@ -134,7 +134,11 @@ def assess(
         scaled = [StandardScaler().fit_transform(X) for X in (source, target)]
         standardized = model._new_classifier().fit(scaled[0], labels).predict(scaled[1])
     far_rows = describe_far_rows(
-        transported, model.target_range_, model.column_order_, training=True, names=_names(model)
+        transported,
+        model.ranges_["target"],
+        model.column_order_,
+        training=True,
+        names=_names(model),
     )
     shares = (labels, predicted, source_only, standardized)
     return Assessment(

@@ -82,10 +82,3 @@ def test_the_command_of_the_wheel_is_that_of_the_module(built):
         parser.read_string(archive.read(name).decode())
     module, _, function = parser["console_scripts"]["krda"].partition(":")
     assert getattr(importlib.import_module(module), function) is main
-
-
-def test_the_command_takes_the_arguments_of_the_process_and_gives_its_status(monkeypatch, capsys):
-    # As the script that an installer makes: sys.exit(main()).
-    monkeypatch.setattr(sys, "argv", ["krda", "no.csv", "such.csv", "--label", "y"])
-    assert main() == 1
-    assert "error: no.csv does not exist" in capsys.readouterr().err

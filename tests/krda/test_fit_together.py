@@ -28,18 +28,6 @@ def test_methods_without_a_common_program_are_fitted_one_after_another():
         np.testing.assert_array_equal(method.predict(one.Xt), alone.predict(one.Xt))
 
 
-def test_one_bad_input_spoils_its_own_fit_alone():
-    good, bad = domains(0), domains(1)
-    bad.Xt[3, 1] = np.nan
-    methods = [DomainStandardization(), DomainStandardization()]
-    errors = fit_together(methods, [bad, good])
-    assert isinstance(errors[0], ValueError)
-    assert "NaN" in str(errors[0])
-    assert errors[1] is None
-    assert not hasattr(methods[0], "classifier_")
-    assert methods[1].predict(good.Xt).shape == (40,)
-
-
 def test_a_method_that_fails_forgets_an_earlier_fit():
     method, bad = DomainStandardization().fit(*domains(0)), domains(1)
     bad.Xs[0, 0] = np.inf

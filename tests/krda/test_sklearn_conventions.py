@@ -64,13 +64,6 @@ def test_probabilities_are_those_of_the_classifier_for_target_rows(task, classif
     )
 
 
-def test_the_decision_function_decides_as_the_predictions_do(task):
-    model = quick().fit(*task)
-    np.testing.assert_array_equal(
-        model.decision_function(task[2]) > 0, model.predict(task[2]) == model.classes_[1]
-    )
-
-
 def test_a_method_has_what_its_classifier_has_before_the_fit_and_after(task):
     for model in (quick(HistGradientBoostingClassifier()), quick(SVC())):
         for fitted in (model, model.fit(*task)):
@@ -108,8 +101,6 @@ def test_krda_before_another_step_is_refused(task, routing):
         for i, pipeline in enumerate(pipelines):
             with pytest.raises(TypeError, match="only be the last step"):
                 pipeline.fit(Xs, ys, **(given if i < 2 else {}))
-        with pytest.raises(TypeError, match="only be the last step"):
-            FeatureUnion([("krda", quick())]).fit(Xs, ys, Xt=Xt)
         with pytest.raises(TypeError, match="only be the last step"):
             make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xt)
         with pytest.raises(TypeError, match="only be the last step"):

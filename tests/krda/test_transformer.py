@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -83,12 +82,6 @@ def test_a_pipeline_is_refused_with_what_to_do(fitted):
         make_pipeline(KnotheRosenblatt(**QUICK), SVC()).fit(Xs, ys)
     with pytest.raises(TypeError, match=r"use krda\.KRDA"):
         make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xs)
-
-
-@pytest.mark.parametrize("method", ["transform", "inverse_transform", "log_prob"])
-def test_an_unfitted_map_says_so(method):
-    with pytest.raises(NotFittedError):
-        getattr(KnotheRosenblatt(), method)(np.zeros((2, 2)))
 
 
 def test_bad_tables_are_refused_and_a_failed_fit_leaves_nothing():

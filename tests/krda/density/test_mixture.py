@@ -42,13 +42,6 @@ def test_log_prob_and_cdf_equal_scipys_weighted_sums():
     )
 
 
-def test_log_prob_is_finite_where_the_density_underflows():
-    weights, means, stds = (torch.tensor([v], dtype=torch.float64) for v in ([1.0], [0.0], [1.0]))
-    far = torch.tensor([1e4], dtype=torch.float64)
-    expected = stats.norm.logpdf(1e4)
-    np.testing.assert_allclose(mixture.log_prob(far, weights.log(), means, stds), expected)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_quantile_of_one_gaussian_is_the_normal_quantile(method):
     u = torch.tensor([1e-8, 1e-3, 0.3, 0.5, 0.9, 1 - 1e-8], dtype=torch.float64)
@@ -150,23 +143,6 @@ def test_newton_keeps_the_relative_accuracy_of_the_tail_probability(
     assert float((nearest_residual(z, u, *parameters) / u).max()) <= 1e-11
 
 
-def test_quantile_of_an_upper_tail_is_the_lower_tails_of_the_mirrored_mixture():
-    weights, means, stds = random_mixtures(400, 4, 8)
-    p = torch.logspace(-12, -0.4, 400, dtype=torch.float64)
-    p = 1.0 - (1.0 - p)  # so that 1 - p is exact
-    upper = mixture.quantile(1.0 - p, weights, means, stds)
-    assert torch.equal(upper, -mixture.quantile(p, weights, -means, stds))
-
-
-def test_quantile_increases_with_u_for_nearly_degenerate_mixtures():
-    for seed in range(20):
-        _, *one = nasty_mixtures(1, 5, seed, 3.0, 3.0, 0.5)
-        u = torch.linspace(1e-8, 1 - 1e-8, 400, dtype=torch.float64)
-        z = mixture.quantile(u, *(p.expand(400, -1) for p in one))
-        rounding = 4 * torch.finfo(z.dtype).eps * z.abs()
-        assert bool((z.diff() >= -rounding[1:]).all())
-
-
 def test_quantile_leaves_its_arguments_alone_whatever_their_memory_layout():
     arguments = nasty_mixtures(1000, 5, 4, 1.0, 3.0, 0.5)
     others = [a.mT.contiguous().mT if a.ndim == 2 else a.clone() for a in arguments]
@@ -189,16 +165,6 @@ def test_quantile_of_the_smallest_numbers_is_the_normal_quantile(u):
     one = torch.ones(1, 1, dtype=torch.float64)
     z = mixture.quantile(torch.tensor([u], dtype=torch.float64), one, 0 * one, one)
     np.testing.assert_allclose(z, stats.norm.ppf(u), rtol=1e-3)
-
-
-@pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e30, 1e140])
-def test_quantile_works_at_any_scale(scale):
-    weights, means, stds = random_mixtures(200, 3, 2)
-    u = torch.linspace(0.001, 0.999, 200, dtype=torch.float64)
-    scaled = mixture.quantile(u, weights, scale * means, scale * stds)
-    np.testing.assert_allclose(
-        scaled / scale, mixture.quantile(u, weights, means, stds), rtol=1e-9, atol=1e-12
-    )
 
 
 def test_newton_agrees_with_the_papers_bisection():

@@ -142,16 +142,6 @@ def test_rows_without_a_finite_likelihood_diverge():
     assert fit_maximum_likelihood(RNADE(2), rows, SHORT).diverged_at is not None
 
 
-def test_a_point_mass_leaves_training_finite_with_a_floor():
-    rows = domains()
-    for x in rows:
-        x[:, 1] = (x[:, 1] > 0).float()
-    model = RNADE(2, sigma_floor=0.02)
-    history = fit_maximum_likelihood(model, rows, TrainingOptions(max_steps=200, patience=200))
-    assert history.diverged_at is None
-    assert bool(torch.isfinite(history.held_out_nll).all())
-
-
 @pytest.mark.parametrize(
     ("n_rows", "fraction", "expected"),
     [(100, 0.1, 10), (2, 0.1, 1), (3, 0.9, 2), (30_000, 0.1, training.MAX_HELD_OUT)],

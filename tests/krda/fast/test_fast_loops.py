@@ -59,13 +59,6 @@ def test_polynomials_have_the_relative_accuracy_that_they_are_said_to_have(name)
     np.testing.assert_allclose(each(function, x), expected(x), rtol=accuracy, atol=accuracy)
 
 
-def test_exp_of_far_less_than_nothing_is_next_to_nothing_and_nan_stays_nan():
-    result = each(functions.exp, np.array([-1e5, -np.inf, np.nan]))
-    assert (result[:2] > 0).all()
-    assert (result[:2] < 1e-303).all()
-    assert np.isnan(result[2])
-
-
 @pytest.mark.parametrize(
     "plain",
     [mixture.quantile, RNADEDensity.rosenblatt, RNADEDensity.inverse_rosenblatt, fit_all],
@@ -117,16 +110,8 @@ def test_a_row_that_no_step_settles_is_left_to_the_plain_code(monkeypatch):
     u = torch.tensor([0.2, 0.5, 0.7], dtype=torch.float64)
     with _switch.plain_only():
         expected = mixture.quantile(u, one, one, one)
-    monkeypatch.setattr(kernels, "quantile", lambda *_: (2, -1))
+    monkeypatch.setattr(kernels, "quantile", lambda *_: False)
     assert torch.equal(mixture.quantile(u, one, one, one), expected)
-
-
-def test_cdf_far_outside_is_0_or_1_and_nan_stays_nan():
-    one = np.ones((1, 5))
-    u = np.empty(5)
-    kernels.cdf(np.array([-1e300, -1e170, 1e170, 1e300, np.nan]), one, one, one, u)
-    np.testing.assert_array_equal(u[2:], [1, 1, np.nan])
-    assert (u[:2] < 1e-290).all()
 
 
 def test_the_transport_is_the_same_to_rounding_fast_or_plain():

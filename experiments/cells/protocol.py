@@ -11,12 +11,14 @@ to score predictions once they are made.
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
@@ -102,11 +104,19 @@ def _subsample(
     return np.sort(rng.permutation(n)[: size if max_rows is None else min(size, max_rows)])
 
 
+def make_method(config: Mapping[str, Any], seed: int) -> Method:
+    """Make an unfitted method of its config: a class, its arguments, and a seed if it takes one."""
+    arguments = {key: value for key, value in config.items() if key != "name"}
+    if "random_state" in inspect.signature(get_class(config["_target_"])).parameters:
+        arguments["random_state"] = seed
+    method: Method = instantiate(arguments, _convert_="all")
+    return method
+
+
 def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
     """Fit the method that ``factory`` makes from a seed on one repetition, and score it.
 
     ValueError: predictions of the wrong shape, or that are no labels of the training rows.
-    FloatingPointError: predictions that are NaN or infinite.
     """
     method = factory(seed)
     labels = unlock(data.yt) if isinstance(method, TargetOnly) else data.ys
@@ -135,10 +145,9 @@ def measure_together(
     seconds = (time.perf_counter() - start) / len(methods)
     outcomes: list[Measurement | Exception] = []
     for method, repetition, own, error in zip(methods, data, classes, errors, strict=True):
-        if error is not None:
-            outcomes.append(error)
-            continue
         try:
+            if error is not None:
+                raise error
             outcomes.append(_score(method, repetition, own, seconds))
         except Exception as raised:
             outcomes.append(raised)
@@ -153,7 +162,6 @@ def _score(
     predictions = np.asarray(method.predict(data.X_test))
     seconds = time.perf_counter() - start
     labels = unlock(data.y_test)
-    _refuse_nan(method, predictions)
     if predictions.shape != labels.shape:
         raise ValueError(
             f"{type(method).__name__}.predict must return one label a row, shape {labels.shape}; "
@@ -167,20 +175,4 @@ def _score(
             f"{label!r} ({type(label).__name__}); got {got!r} ({type(got).__name__}) and the like "
             f"in {len(unknown)} of {len(predictions)} rows."
         )
-    return Measurement(
-        accuracy=float(np.mean(predictions == labels)),
-        fit_seconds=fit_seconds,
-        predict_seconds=seconds,
-    )
-
-
-def _refuse_nan(method: Method, predictions: NDArray[Any]) -> None:
-    """Compared with the labels, NaN would count as a wrong prediction, and so as a result."""
-    bad = predictions != predictions  # NaN is what does not equal itself, also among objects
-    if predictions.dtype.kind in "fc":
-        bad = bad | np.isinf(predictions)
-    if np.any(bad):
-        raise FloatingPointError(
-            f"{type(method).__name__}.predict gave NaN or infinity for {int(np.sum(bad))} of "
-            f"{predictions.size} rows"
-        )
+    return Measurement(float(np.mean(predictions == labels)), fit_seconds, seconds)

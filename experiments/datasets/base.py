@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -119,7 +120,7 @@ class Task:
         """The task's full name, ``moons/40``."""
         return f"{self.dataset}/{self.name}"
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Checksum over every number of the task, rows and labels."""
         digest = hashlib.sha256()

@@ -58,8 +58,7 @@ class Outcome:
     """What one repetition gave.
 
     ``accuracy`` is in [0, 1]. It is given, and ``error`` is None, exactly if the status is "done".
-    Seconds are wall time, None if the step was not finished. ``environment`` is given only if it
-    differs from the record's, for a repetition that was kept from an earlier run.
+    Seconds are wall time, None if the step was not finished.
     """
 
     repetition: int
@@ -69,7 +68,6 @@ class Outcome:
     fit_seconds: float | None
     predict_seconds: float | None
     error: str | None
-    environment: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("repetition", "seed"):
@@ -91,8 +89,6 @@ class Outcome:
             told = isinstance(self.error, str) and self.error.strip() != ""
             _require(told, "error", f"a text that says why it is {self.status!r}", self.error)
             object.__setattr__(self, "error", one_line(str(self.error)))
-        if self.environment is not None:
-            object.__setattr__(self, "environment", _plain("environment", self.environment))
 
 
 @dataclass(frozen=True)
@@ -153,21 +149,10 @@ class Record:
         """The repetitions that are not done."""
         return tuple(outcome for outcome in self.outcomes if outcome.status != "done")
 
-    @property
-    def environments(self) -> tuple[dict[str, Any], ...]:
-        """What each repetition ran on, in their order."""
-        return tuple(
-            self.environment if outcome.environment is None else outcome.environment
-            for outcome in self.outcomes
-        )
-
 
 def dumps(record: Record) -> str:
     """Write a record as the text of its file; the key ``sha256`` is the checksum of the rest."""
     content = asdict(record) | {"schema": SCHEMA}
-    for outcome in content["outcomes"]:
-        if outcome["environment"] is None:
-            del outcome["environment"]
     return canonical_json(content | {"sha256": sha256_of(content)})
 
 

@@ -16,8 +16,8 @@ import pandas as pd
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.plan import TablePlan
-from experiments.cells.protocol import Protocol, Repetition, draw_repetition
-from experiments.datasets.base import unlock
+from experiments.cells.protocol import Protocol, draw_repetition
+from experiments.datasets.base import Task, unlock
 from experiments.reading.figures.numbers import (
     COMPONENTS,
     CURVES,
@@ -45,7 +45,7 @@ def stored_identity(cell: Cell) -> str:
     return sha256_of({"cell": cell.identity(cell.data_sha256()), "version": _VERSION})[:12]
 
 
-def fit_repetition(cell: Cell) -> tuple[KRDA, Repetition]:
+def fit_repetition(cell: Cell) -> tuple[KRDA, Task]:
     """KRDA fitted as repetition 0 of a cell, and the rows it was fitted to."""
     data = draw_repetition(cell.load(), 0, Protocol(**cell.config["protocol"]))
     return _krda(cell).fit(data.Xs, data.ys, data.Xt), data

@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
-from experiments.datasets.base import LockedLabels, Task, freeze_arrays, unlock
+from experiments.datasets.base import LockedLabels, Task, unlock
 from experiments.seeds import derive_seed
 from experiments.settings import check_protocol
 from krda.base import DomainAdaptationClassifier, Domains, fit_together
@@ -49,25 +49,6 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class Repetition:
-    """What one repetition gives to a method: rows of both domains, labels of the source only.
-
-    Its arrays are read-only copies: a method that makes them writeable and changes them changes
-    its own numbers and no other's.
-    """
-
-    Xs: NDArray[np.float64]
-    ys: NDArray[Any]
-    Xt: NDArray[np.float64]
-    yt: LockedLabels
-    X_test: NDArray[np.float64]
-    y_test: LockedLabels
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-
-@dataclass(frozen=True)
 class Measurement:
     """Share of the test rows whose label was predicted, in [0, 1], and wall-clock seconds."""
 
@@ -76,17 +57,19 @@ class Measurement:
     predict_seconds: float
 
 
-def draw_repetition(task: Task, repetition: int, protocol: Protocol) -> Repetition:
-    """Draw the rows of one repetition, counted from 0.
+def draw_repetition(task: Task, repetition: int, protocol: Protocol) -> Task:
+    """Draw the rows of one repetition, counted from 0, as a smaller task.
 
-    The draw depends only on data set, task and number of the repetition: every method sees the
-    same rows, so that comparisons are paired.
+    The draw depends only on data set, task and number of the repetition: every method sees the same
+    rows, so that comparisons are paired. Its arrays are copies: a method that changes them changes
+    its own numbers and no other's.
     """
     rng = np.random.default_rng(derive_seed(task.dataset, task.name, "subsample", repetition))
     source = _subsample(len(task.Xs), protocol.source_fraction, protocol.max_rows, rng)
     target = _subsample(len(task.Xt), protocol.target_fraction, protocol.max_rows, rng)
     test = slice(protocol.max_rows)
-    return Repetition(
+    return replace(
+        task,
         Xs=task.Xs[source],
         ys=task.ys[source],
         Xt=task.Xt[target],
@@ -113,7 +96,7 @@ def make_method(config: Mapping[str, Any], seed: int) -> Method:
     return method
 
 
-def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
+def measure(factory: MethodFactory, data: Task, seed: int) -> Measurement:
     """Fit the method that ``factory`` makes from a seed on one repetition, and score it.
 
     ValueError: predictions of the wrong shape, or that are no labels of the training rows.
@@ -130,7 +113,7 @@ def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
 
 
 def measure_together(
-    factory: MethodFactory, data: Sequence[Repetition], seeds: Sequence[int]
+    factory: MethodFactory, data: Sequence[Task], seeds: Sequence[int]
 ) -> list[Measurement | Exception]:
     """Measure several repetitions of a method whose models train as one program.
 
@@ -154,9 +137,7 @@ def measure_together(
     return outcomes
 
 
-def _score(
-    method: Method, data: Repetition, classes: frozenset[Any], fit_seconds: float
-) -> Measurement:
+def _score(method: Method, data: Task, classes: frozenset[Any], fit_seconds: float) -> Measurement:
     """Let a fitted method predict the test rows, check that it gives classes, and compare."""
     start = time.perf_counter()
     predictions = np.asarray(method.predict(data.X_test))

@@ -25,16 +25,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("krda", "baselines", "experiments")
 
 # Distributions whose version can change a result, by the name they are imported under.
-_NUMERICAL = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-    "torch": "torch",
-    "ot": "pot",
-    "dalib": "dalib",
-    "piqp": "piqp",
-    "numba": "numba",
-}
+_NUMERICAL = {name: name for name in ("numpy", "scipy", "torch", "dalib", "piqp", "numba")}
+_NUMERICAL |= {"sklearn": "scikit-learn", "ot": "pot"}
 
 
 def config_sha256(config: Any) -> str:

@@ -96,16 +96,9 @@ class TestPreparation:
 
     @pytest.mark.parametrize(
         ("column", "value", "header"),
-        [
-            (0, 2.0, HEADER),
-            (3, np.nan, HEADER),
-            (3, 1e39, HEADER),
-            (28, 600.0, HEADER),
-            (3, 1.0, HEADER.replace(b"f26", b"f27")),
-        ],
-        ids=["label", "NaN", "beyond float32", "mass", "column name"],
+        [(28, 600.0, HEADER), (3, 1.0, HEADER.replace(b"f26", b"f27"))],
+        ids=["mass", "column name"],
     )
-    @pytest.mark.filterwarnings("ignore:overflow")
     def test_unexpected_content_of_an_official_file_is_refused_and_leaves_nothing(
         self, column: int, value: float, header: bytes, folder: Path, official
     ) -> None:

@@ -1,4 +1,4 @@
-"""What a method's config says of it: how it is called, what that means, and of which kind it is."""
+"""What the configs say beside a cell's settings: methods' labels, and what tables consist of."""
 
 from __future__ import annotations
 
@@ -25,13 +25,8 @@ class About(NamedTuple):
 @cache
 def about(method: str) -> About:
     """Read ``configs/method/METHOD.yaml``; a method without a label is called by its name."""
-    path = CONFIG_DIRECTORY / "method" / f"{method}.yaml"
-    content: dict[str, Any] = {}
-    if path.is_file():
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return About(
-        content.get("label", method), content.get("meaning", ""), content.get("family", "")
-    )
+    content = read_config("method", method) if method in config_names("method") else {}
+    return About(*(content.get(key, method if key == "label" else "") for key in DESCRIPTIVE))
 
 
 def method_label(method: str) -> str:
@@ -42,3 +37,13 @@ def method_label(method: str) -> str:
 def config_names(group: str) -> tuple[str, ...]:
     """Names of the configs of a group, such as "method", sorted."""
     return tuple(sorted(path.stem for path in (CONFIG_DIRECTORY / group).glob("*.yaml")))
+
+
+def read_config(group: str, name: str) -> dict[str, Any]:
+    """Read ``configs/GROUP/NAME.yaml``, its lists as tuples; ValueError if there is none."""
+    if name not in config_names(group):
+        names = ", ".join(config_names(group))
+        raise ValueError(f"There is no {group} {name!r}; the {group}s are {names}.")
+    text = (CONFIG_DIRECTORY / group / f"{name}.yaml").read_text(encoding="utf-8")
+    content: dict[str, Any] = yaml.safe_load(text)
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in content.items()}

@@ -106,13 +106,9 @@ def explain(record: Record, found: CellState, path: Path) -> list[str]:
     else:
         lines.append(f"  no mean: 0 of {n} repetitions are done")
     lines += [_published_line(record), "", "config", *_indented(record.config), ""]
-    environments = record.environments
-    for first, environment in enumerate(environments):
-        if environment not in environments[:first]:
-            of = [str(i) for i in range(n) if environments[i] == environment]
-            lines += [f"environment of repetitions {', '.join(of)}", *_indented(environment), ""]
     return [
         *lines,
+        *("environment", *_indented(record.environment), ""),
         f"identity          {record.identity}",
         f"config sha256     {record.config_sha256}",
         f"data sha256       {record.data_sha256}",

@@ -6,9 +6,9 @@ another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ import pandas as pd
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.plan import TablePlan
-from experiments.cells.protocol import Protocol, Repetition, draw_repetition
-from experiments.datasets.base import unlock
+from experiments.cells.protocol import Protocol, draw_repetition
+from experiments.datasets.base import Task, unlock
 from experiments.reading.figures.numbers import (
     COMPONENTS,
     CURVES,
@@ -34,24 +34,25 @@ from experiments.store.text import sha256_of
 from krda.diagnostics import column_distances
 from krda.estimator import KRDA
 
+Make = Callable[[Cell], pd.DataFrame]
+
 _VERSION = 1
 """Raise it if other numbers are computed from the same cell."""
 
 
 def stored_identity(cell: Cell) -> str:
     """Hash of everything that can change what is stored of a cell's fit, 12 hex digits."""
-    return sha256_of({"cell": cell.identity(cell.load().sha256), "version": _VERSION})[:12]
+    return sha256_of({"cell": cell.identity(cell.data_sha256()), "version": _VERSION})[:12]
 
 
-def unfitted_krda(cell: Cell) -> KRDA:
-    """KRDA with the seed of repetition 0."""
-    return cast("KRDA", cell.make_method(cell.seed(0)))
-
-
-def fit_repetition(cell: Cell) -> tuple[KRDA, Repetition]:
+def fit_repetition(cell: Cell) -> tuple[KRDA, Task]:
     """KRDA fitted as repetition 0 of a cell, and the rows it was fitted to."""
     data = draw_repetition(cell.load(), 0, Protocol(**cell.config["protocol"]))
-    return unfitted_krda(cell).fit(data.Xs, data.ys, data.Xt), data
+    return _krda(cell).fit(data.Xs, data.ys, data.Xt), data
+
+
+def _krda(cell: Cell) -> KRDA:
+    return cast("KRDA", cell.make_method(cell.seed(0)))
 
 
 def transport_rows(cell: Cell) -> pd.DataFrame:
@@ -60,7 +61,7 @@ def transport_rows(cell: Cell) -> pd.DataFrame:
     KRDA is fitted on all training rows. The transport does not know the target's labels.
     """
     task = cell.load()
-    transported = unfitted_krda(cell).fit(task.Xs, task.ys, task.Xt).transform(task.Xs)
+    transported = _krda(cell).fit(task.Xs, task.ys, task.Xt).transform(task.Xs)
     parts = {
         "source": (task.Xs, task.ys),
         "transported": (transported, task.ys),
@@ -102,82 +103,56 @@ def update(plans: Sequence[TablePlan], directory: Path, say: Callable[[str], Non
 
     A fit that fails costs no other one: ``say`` takes a line about it, and the result is False.
     """
-    failed = []
-
-    def attempt(name: str, step: Callable[..., None], cell: Any, plan: TablePlan) -> None:
-        try:
-            step(directory / f"{name}.csv", cell, plan)
-        except OSError:  # a disk that takes no more concerns every fit
-            raise
-        except Exception as error:
-            failed.append(name)
-            say(f"figure {name}: the fit of {cell} failed, {type(error).__name__}: {error}")
-
+    good = True
     for plan in plans:
-        for task in plan.tasks if "krda" in plan.methods else ():
-            attempt(f"marginals_{plan.name}", update_marginals, task, plan)
-        if plan.dataset in TRAINED:
-            cell = f"dataset={plan.dataset} dataset.task={TRAINED[plan.dataset]}"
-            attempt(f"training_{plan.name}", update_training, cell, plan)
-        if plan.dataset == "moons":
-            for name, cell in transports().items():
-                attempt(name, update_rows, cell, plan)
-    return not failed
+        for name, overrides, columns, make in _fits_of(plan):
+            try:
+                _update(directory / f"{name}.csv", overrides, plan, columns, make)
+            except OSError:  # a disk that takes no more concerns every fit
+                raise
+            except Exception as error:
+                good = False
+                say(
+                    f"figure {name}: the fit of {overrides} failed, {type(error).__name__}: {error}"
+                )
+    return good
 
 
-def transports() -> dict[str, str]:
-    """Overrides of the cells whose transported rows are drawn, by the names of the files."""
-    moons = "dataset=moons dataset.angle=40"
-    more = f"{moons} dataset.data.n_source=1000 dataset.data.n_target=1000"
-    return {
-        "moons_40": moons,
-        **{f"moons_components_{n}": f"{more} method.n_components={n}" for n in COMPONENTS},
-        **{f"gaussians_{m}": f"dataset=gaussians dataset.task={m}" for m in GAUSSIANS},
-    }
-
-
-def update_rows(path: Path, cell: str, plan: TablePlan) -> None:
-    """Store :func:`transport_rows` of a cell, with the overrides of a table."""
-    _update(path, cell, plan, ROWS, transport_rows, digits=7)
-
-
-def update_training(path: Path, cell: str, plan: TablePlan) -> None:
-    """Store :func:`training_curves` of a cell, with the overrides of its table."""
-    _update(path, cell, plan, CURVES, training_curves, digits=5)
+def _fits_of(plan: TablePlan) -> Iterator[tuple[str, str, Sequence[str], Make]]:
+    """Yield a file's name, the overrides of a cell in it, its columns and what makes them."""
+    if "krda" in plan.methods:
+        for task in plan.tasks:
+            overrides = f"dataset={plan.dataset} dataset.task={task}"
+            yield f"marginals_{plan.name}", overrides, MARGINALS, marginals
+    if plan.dataset in TRAINED:
+        overrides = f"dataset={plan.dataset} dataset.task={TRAINED[plan.dataset]}"
+        yield f"training_{plan.name}", overrides, CURVES, training_curves
+    if plan.dataset == "moons":
+        moons = "dataset=moons dataset.angle=40"
+        more = f"{moons} dataset.data.n_source=1000 dataset.data.n_target=1000"
+        yield "moons_40", moons, ROWS, transport_rows
+        for n in COMPONENTS:
+            yield f"moons_components_{n}", f"{more} method.n_components={n}", ROWS, transport_rows
+        for pair in GAUSSIANS:
+            overrides = f"dataset=gaussians dataset.task={pair}"
+            yield f"gaussians_{pair}", overrides, ROWS, transport_rows
 
 
 def _update(
-    path: Path,
-    overrides: str,
-    plan: TablePlan,
-    columns: Sequence[str],
-    make: Callable[[Cell], pd.DataFrame],
-    digits: int,
+    path: Path, overrides: str, plan: TablePlan, columns: Sequence[str], make: Make
 ) -> None:
+    """Make a cell's numbers unless they are stored; the overrides of its table hold, too."""
     cell = cell_from_config(compose_config(("method=krda", *overrides.split(), *plan.overrides)))
     identity = stored_identity(cell)
-    found = _load(path, columns)
-    if found is None or found[1] != identity:
-        save(make(cell), path, identity, digits)
-
-
-def update_marginals(path: Path, task: str, plan: TablePlan) -> None:
-    """Store :func:`marginals` of a task among those of its table; a fit that fails leaves none."""
-    cell = plan.cells[task, "krda"]
-    found = _load(path, MARGINALS)
-    parts = {} if found is None else dict(iter(found[0].groupby("task")))
-    if task in parts and (parts.pop(task).identity == stored_identity(cell)).all():
+    try:
+        stored, of = load(path, columns)
+    except (OSError, ValueError):  # nothing is stored, or it is damaged
+        stored, of = pd.DataFrame(columns=list(columns)), ""
+    if columns is not MARGINALS:
+        if of != identity:
+            save(make(cell), path, identity, digits=7 if columns is ROWS else 5)
         return
-    try:
-        parts[task] = marginals(cell)
-    finally:
-        if parts:
-            save(pd.concat([parts[t] for t in plan.tasks if t in parts]), path)
-
-
-def _load(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, str] | None:
-    """What is stored; None if nothing is, or it is damaged."""
-    try:
-        return load(path, columns)
-    except (OSError, ValueError):
-        return None
+    tasks = dict(iter(stored.groupby("task")))
+    if cell.task not in tasks or (tasks[cell.task].identity != identity).any():
+        tasks[cell.task] = make(cell)
+        save(pd.concat([tasks[task] for task in plan.tasks if task in tasks]), path)

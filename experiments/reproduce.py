@@ -139,9 +139,9 @@ def default_tables(records: Path) -> tuple[str, ...]:
     Of HEPMASS the real data's if it is on this computer, else that of the simulation, and in any
     case one of which there are records already.
     """
-    from experiments.datasets.hepmass import Hepmass
+    from experiments.datasets import hepmass
 
-    other = "hepmass_sim" if Hepmass.available() else "hepmass"
+    other = "hepmass_sim" if hepmass.available() else "hepmass"
     return tuple(
         name for name in config_names("table") if name != other or (records / name).is_dir()
     )
@@ -155,7 +155,7 @@ def run_tables(
     from experiments.running.progress import Estimates, RunProgress
 
     if any(table.dataset == "hepmass" for table in tables):
-        from experiments.datasets.hepmass_prepare import ensure_prepared
+        from experiments.datasets.hepmass import ensure_prepared
 
         ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
     cells = [cell for table in tables for cell in chosen_cells(table, options.method)]
@@ -181,17 +181,12 @@ def run_tables(
         f"{min(options.jobs, max(len(todo), 1))} processes{progress.left(', about {}')}"
     )
     failures: list[Ended] = []
-    apart: list[str] = []
     engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)
     with progress, closing(run_all(engine, todo)) as events:
         for ended in events:
             progress.show(ended)
-            if ended is not None:
-                failures += [ended] if ended.errors else []
-                apart += [f"  {ended.cell.label}: {why}" for why in ended.apart]
-    if apart:
-        console.print("Repetitions ran one after another, for training them together failed:")
-        console.print("\n".join(apart))
+            if ended is not None and ended.errors:
+                failures.append(ended)
     return failures
 
 

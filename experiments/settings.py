@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any
 
 
@@ -18,35 +17,24 @@ def canonical(value: Any) -> Any:
     return value
 
 
-def check_whole(name: str, value: Any, *, optional: bool = False) -> None:
-    """Raise ValueError unless the value is a whole number of at least 1, or None where allowed."""
-    if optional and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        null = " or null" if optional else ""
-        raise ValueError(f"{name} must be a whole number of at least 1{null}, got {value!r}.")
-
-
-def check_share(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a real number in (0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
-        raise ValueError(f"{name} must be a number in (0, 1], got {value!r}.")
+def check_whole(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a whole number of at least 1."""
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
 def check_seconds(name: str, value: Any) -> None:
     """Raise ValueError unless the value is a positive number or None, which is no limit."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0:
+    if value is not None and (type(value) not in (int, float) or not value > 0):
         raise ValueError(f"{name} must be a positive number of seconds or null, got {value!r}.")
 
 
 def check_protocol(settings: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a protocol can be run with these settings, as many as are given."""
-    if "n_repetitions" in settings:
-        check_whole("n_repetitions", settings["n_repetitions"])
+    """Raise ValueError unless a protocol can be run with these settings."""
+    check_whole("n_repetitions", settings["n_repetitions"])
+    if settings["max_rows"] is not None:
+        check_whole("max_rows", settings["max_rows"])
     for name in ("source_fraction", "target_fraction"):
-        if name in settings:
-            check_share(name, settings[name])
-    if "max_rows" in settings:
-        check_whole("max_rows", settings["max_rows"], optional=True)
+        value = settings[name]
+        if type(value) not in (int, float) or not 0 < value <= 1:
+            raise ValueError(f"{name} must be a number in (0, 1], got {value!r}.")

@@ -47,39 +47,18 @@ KERNELS = {
 _UNSET = ("NPY_ENABLE_CPU_FEATURES", "MKL_ENABLE_INSTRUCTIONS", "DNNL_MAX_CPU_ISA")
 
 
-def set_thread_variables(*, kernels: bool = True) -> None:
+def set_thread_variables() -> None:
     """Ask for one thread and for pinned kernels in each numerical library loaded from now on.
 
-    It loads none itself, for commands that may not need any. ``kernels=False`` is for measurements
-    of speed, which are of the kernels that a user has.
+    It loads none itself, for commands that may not need any.
     """
     for variable in _THREADS:
         os.environ[variable] = "1"
-    if not kernels:
-        os.environ[SWITCH] = "unpinned"
-        for variable, pinned in KERNELS.items():  # as a process that pins its own hands them down
-            if os.environ.get(variable) == pinned:
-                del os.environ[variable]
     switch = os.environ.get(SWITCH, "pinned")
     if switch not in ("pinned", "unpinned"):
         raise SystemExit(f"{SWITCH} must be pinned (the default) or unpinned; got {switch!r}.")
-    if switch == "pinned":
-        _pin_kernels()
-
-
-def limit_threads(*, kernels: bool = True) -> None:
-    """Limit the numerical libraries of this process, and of those it starts, to one thread each.
-
-    Their kernels are pinned, too, unless ``kernels`` is False. The variables are read when a
-    library is loaded, so call this before importing any; torch's threads are limited in any case.
-    """
-    set_thread_variables(kernels=kernels)
-    import torch
-
-    torch.set_num_threads(1)
-
-
-def _pin_kernels() -> None:
+    if switch == "unpinned":
+        return
     if not _has_avx2():
         print(
             "Numerical kernels are not pinned here: that needs Linux on an x86-64 processor with "
@@ -96,11 +75,26 @@ def _pin_kernels() -> None:
     sys.modules.setdefault("piqp.instruction_set", choice)
 
 
+def limit_threads(*, kernels: bool = True) -> None:
+    """Limit the numerical libraries of this process, and of those it starts, to one thread each.
+
+    Call this before importing any. ``kernels=False`` leaves the kernels to the libraries, for
+    measurements of speed, which are of the kernels that a user has.
+    """
+    if not kernels:
+        os.environ[SWITCH] = "unpinned"
+        for variable in KERNELS:  # as a process that pins its own hands them down
+            os.environ.pop(variable, None)
+    set_thread_variables()
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def _has_avx2() -> bool:
     """Whether the processor has AVX2 and FMA, as far as Linux says so."""
     info = Path("/proc/cpuinfo")
     if platform.machine() != "x86_64" or not info.is_file():
         return False
-    with info.open(encoding="utf-8", errors="replace") as lines:
-        flags = next((line.split() for line in lines if line.startswith("flags")), [])
-    return {"avx2", "fma"} <= set(flags)
+    flags = info.read_text(encoding="utf-8", errors="replace").partition("\nflags")[2]
+    return {"avx2", "fma"} <= set(flags.partition("\n")[0].split())

@@ -25,8 +25,8 @@ from experiments.datasets.amazon_encoder import (
     encode_domains,
     write_encodings,
 )
-from experiments.datasets.amazon_raw import load_reviews, raw_files
-from experiments.datasets.raw import RawDataError
+from experiments.datasets.amazon_raw import load_reviews
+from experiments.datasets.raw import RawDataError, raw_files
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,8 +41,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, default=defaults.epochs)
     parser.add_argument("--activation", choices=sorted(ACTIVATIONS), default=defaults.activation)
     arguments = parser.parse_args(argv)
-    if arguments.seed < 0:
-        parser.error(f"--seed must not be negative, got {arguments.seed}")
     encoder = SourceEncoder(activation=arguments.activation, epochs=arguments.epochs)
     try:
         print("Reading the raw files", flush=True)
@@ -50,10 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RawDataError as error:
         print(error, file=sys.stderr)
         return 1
-    arrays = encode_domains(
-        reviews, encoder, arguments.seed, progress=lambda message: print(message, flush=True)
-    )
-    checksums = {file.name: file.sha256 for file in raw_files()}
+    arrays = encode_domains(reviews, encoder, arguments.seed)
+    checksums = {file.name: file.sha256 for file in raw_files("amazon")}
     write_encodings(arguments.output, arrays, describe_run(checksums, encoder, arguments.seed))
     print(f"{arguments.output}: {arguments.output.stat().st_size} bytes")
     return 0

@@ -17,7 +17,7 @@ from experiments.threads import set_thread_variables
 
 set_thread_variables()
 
-from experiments.datasets import hepmass_prepare
+from experiments.datasets import hepmass
 from experiments.datasets.raw import DATA_DIR_VARIABLE, RawDataError, find, raw_files
 
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--no-download", action="store_true", help="only look for the files and verify them"
     )
     arguments = parser.parse_args(argv)
-    prepared = hepmass_prepare.prepared_folder() if arguments.dataset == "hepmass" else None
+    prepared = hepmass.prepared_folder() if arguments.dataset == "hepmass" else None
     if prepared is not None and prepared.is_dir():
         print(f"{prepared}: prepared earlier", flush=True)
         return 0
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(error, file=sys.stderr, flush=True)
             status = 1
     if prepared is not None and not status and not arguments.no_download:
-        print(f"{hepmass_prepare.ensure_prepared()}: prepared", flush=True)
+        print(f"{hepmass.ensure_prepared()}: prepared", flush=True)
     return status
 
 

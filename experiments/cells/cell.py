@@ -25,7 +25,7 @@ from experiments.store.text import canonical_json, sha256_of
 # --status must be quick: numerical libraries, and what needs them, are loaded where they are used.
 if TYPE_CHECKING:
     from experiments.cells.protocol import Method
-    from experiments.datasets.base import Dataset, Task
+    from experiments.datasets.base import Task
 
 
 @dataclass(frozen=True)
@@ -78,31 +78,27 @@ class Cell:
         targets = [self.config["method"]["_target_"], self.config["dataset"]["data"]["_target_"]]
         targets += [target for target in _targets(self.config) if is_own(target)]
         own = dict.fromkeys(target.rpartition(".")[0] for target in targets)
-        return (*own, "experiments.cells.protocol", "experiments.cells.methods")
+        return (*own, "experiments.cells.protocol")
 
     @cached_property
     def code(self) -> str:
         """Fingerprint of the code that the numbers depend on."""
         # The limit on threads counts as code, but not as a dependency on torch: see `libraries`.
-        return _code((*self.modules, "experiments.threads"))
+        return code_fingerprint((*self.modules, "experiments.threads"))
 
     @cached_property
     def libraries(self) -> dict[str, str]:
         """Versions of the numerical libraries that the numbers depend on."""
         named = {target.partition(".")[0] for target in _targets(self.config)}
-        return dict(_libraries(self.modules, tuple(sorted(named))))
+        return library_versions(self.modules, tuple(named))
 
     def load(self) -> Task:
         """Load or draw the task; a process does it once."""
-        return _task(self.dataset, self.task, self._data)
+        return _load(self.dataset, self.task, canonical_json(self.config["dataset"]["data"]))
 
     def data_sha256(self) -> str:
         """Checksum of the task, which is loaded for it."""
-        return _data_sha256(self.dataset, self.task, self._data)
-
-    @property
-    def _data(self) -> str:
-        return canonical_json(self.config["dataset"]["data"])
+        return self.load().sha256
 
     def identity(self, data_sha256: str) -> str:
         """Hash of everything that can change the cell's numbers."""
@@ -121,7 +117,7 @@ class Cell:
 
     def make_method(self, seed: int) -> Method:
         """Make the unfitted method, seeded if it takes a seed."""
-        from experiments.cells.methods import make_method
+        from experiments.cells.protocol import make_method
 
         return make_method(self.config["method"], seed)
 
@@ -148,39 +144,16 @@ def _targets(config: Any) -> Iterator[str]:
             yield from _targets(value)
 
 
-# Data are named by their config as text: a cache's key must be hashable.
-
-
 @cache
-def _dataset(data: str) -> Dataset:
+def _load(dataset: str, name: str, data: str) -> Task:
+    """Load a task; ``data``, its data set's config, is text because a cache's key is hashable."""
     from hydra.utils import instantiate
 
-    dataset: Dataset = instantiate(json.loads(data), _convert_="all")
-    return dataset
-
-
-@cache
-def _task(name: str, task: str, data: str) -> Task:
-    loaded = _dataset(data).task(task)
+    task: Task = instantiate(json.loads(data), _convert_="all").task(name)
     # Seeds are derived from these names; two names of one task would be two cells.
-    if (loaded.dataset, loaded.name) != (name, task):
+    if (task.dataset, task.name) != (dataset, name):
         raise ValueError(
-            f"Expected the task {name}/{task} by its own name, got {loaded.label}. Name the task "
+            f"Expected the task {dataset}/{name} by its own name, got {task.label}. Name the task "
             "as its data set does, or let both names in the data set's code and config agree."
         )
-    return loaded
-
-
-@cache
-def _data_sha256(name: str, task: str, data: str) -> str:
-    return _task(name, task, data).sha256
-
-
-@cache
-def _code(modules: tuple[str, ...]) -> str:
-    return code_fingerprint(modules)
-
-
-@cache
-def _libraries(modules: tuple[str, ...], named: tuple[str, ...]) -> dict[str, str]:
-    return library_versions(modules, named)
+    return task

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,33 +15,18 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-@contextmanager
-def _hydra() -> Iterator[None]:
-    """Hydra's composition, also within a program that Hydra has not started."""
-    from hydra import initialize_config_dir
+def compose_config(overrides: Sequence[str]) -> DictConfig:
+    """Compose the config from overrides, such as ``("method=krda", "dataset=moons")``."""
+    from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
     if GlobalHydra.instance().is_initialized():
-        yield
-    else:
-        with initialize_config_dir(str(CONFIG_DIRECTORY), version_base="1.3"):
-            yield
+        return compose("benchmark", list(overrides))
+    with initialize_config_dir(str(CONFIG_DIRECTORY), version_base="1.3"):
+        return compose("benchmark", list(overrides))
 
 
-def compose_config(overrides: Sequence[str]) -> DictConfig:
-    """Compose the config from overrides, such as ``("method=krda", "dataset=moons")``."""
-    from hydra import compose
-
-    with _hydra():
-        return compose("benchmark", overrides=list(overrides))
-
-
-def cell_from_config(config: DictConfig, task: str | None = None) -> Cell:
-    """Resolve a composed config to its cell, or to that of another task of the same data set.
-
-    ValueError: a protocol or a time limit that cannot be run with.
-    """
-    return _cell(_resolve(config), task)
+_compose_once = cache(compose_config)
 
 
 def cells_of(
@@ -60,18 +45,16 @@ def cells_of(
     for method in methods:
         config = _compose_once((f"method={method}", *of_method)).copy()
         OmegaConf.update(config, "dataset", OmegaConf.to_container(node), merge=False)
-        resolved = _resolve(config)
-        cells += [_cell(resolved, task) for task in tasks]
+        cell = cell_from_config(config)
+        cells += [replace(cell, config={**cell.config, "task": task}) for task in tasks]
     return cells
 
 
-@cache
-def _compose_once(overrides: tuple[str, ...]) -> DictConfig:
-    return compose_config(overrides)
+def cell_from_config(config: DictConfig) -> Cell:
+    """Resolve a composed config to its cell, as plain values.
 
-
-def _resolve(config: DictConfig) -> dict[str, Any]:
-    """Reduce a composed config to what a cell is made of, as plain values."""
+    ValueError: a protocol or a time limit that cannot be run with.
+    """
     from omegaconf import OmegaConf
 
     resolved: Any = OmegaConf.to_container(config, resolve=True)
@@ -89,17 +72,10 @@ def _resolve(config: DictConfig) -> dict[str, Any]:
     # 1.0 for different things, as scikit-learn's max_features does.
     protocol = canonical(protocol)
     check_protocol(protocol)
-    return {
+    content = {
         "dataset": {"name": dataset["name"], "data": canonical(dataset["data"])},
         "task": str(canonical(dataset["task"])),
         "method": method,
         "protocol": protocol,
-        "timeout_seconds": limit,
     }
-
-
-def _cell(resolved: dict[str, Any], task: str | None) -> Cell:
-    config = {key: resolved[key] for key in ("dataset", "task", "method", "protocol")}
-    if task is not None:
-        config["task"] = str(task)
-    return Cell(config, resolved["timeout_seconds"])
+    return Cell(content, limit)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
-import yaml
-
-from experiments.catalogue import CONFIG_DIRECTORY, config_names
+from experiments.catalogue import config_names, read_config
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 from experiments.cells.plan import TablePlan
@@ -31,7 +28,7 @@ class CurvePlan:
     values: tuple[int, ...]
     label: str
     everywhere: tuple[str, ...]
-    panels: dict[str, tuple[str, ...]]
+    panels: dict[str, Sequence[str]]
     overrides: tuple[str, ...] = ()
 
     @property
@@ -55,16 +52,7 @@ class CurvePlan:
 
 def load_curve(name: str, overrides: Sequence[str] = ()) -> CurvePlan:
     """Read ``configs/curve/NAME.yaml``; ValueError if there is none."""
-    if name not in config_names("curve"):
-        raise ValueError(
-            f"There is no curve {name!r}; the curves are {', '.join(config_names('curve'))}."
-        )
-    text = (CONFIG_DIRECTORY / f"curve/{name}.yaml").read_text(encoding="utf-8")
-    content: Any = yaml.safe_load(text)
-    for key in ("vary", "values", "everywhere"):
-        content[key] = tuple(content[key])
-    content["panels"] = {title: tuple(methods) for title, methods in content["panels"].items()}
-    return CurvePlan(name=name, overrides=tuple(overrides), **content)
+    return CurvePlan(name=name, overrides=tuple(overrides), **read_config("curve", name))
 
 
 def curves_of(tables: Sequence[TablePlan]) -> list[CurvePlan]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import yaml
-
-from experiments.catalogue import CONFIG_DIRECTORY, config_names
+from experiments.catalogue import read_config
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 
@@ -50,12 +47,4 @@ class TablePlan:
 
 def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
     """Read ``configs/table/NAME.yaml``; ValueError if there is none."""
-    if name not in config_names("table"):
-        raise ValueError(
-            f"There is no table {name!r}; the tables are {', '.join(config_names('table'))}."
-        )
-    path = CONFIG_DIRECTORY / f"table/{name}.yaml"
-    content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for key in ("tasks", "paper", "ours", "aside"):
-        content[key] = tuple(content.get(key, ()))
-    return TablePlan(name=name, overrides=tuple(overrides), **content)
+    return TablePlan(name=name, overrides=tuple(overrides), **read_config("table", name))

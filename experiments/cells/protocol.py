@@ -11,16 +11,18 @@ to score predictions once they are made.
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
-from experiments.datasets.base import LockedLabels, Task, freeze_arrays, unlock
+from experiments.datasets.base import LockedLabels, Task, unlock
 from experiments.seeds import derive_seed
 from experiments.settings import check_protocol
 from krda.base import DomainAdaptationClassifier, Domains, fit_together
@@ -47,25 +49,6 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class Repetition:
-    """What one repetition gives to a method: rows of both domains, labels of the source only.
-
-    Its arrays are read-only copies: a method that makes them writeable and changes them changes
-    its own numbers and no other's.
-    """
-
-    Xs: NDArray[np.float64]
-    ys: NDArray[Any]
-    Xt: NDArray[np.float64]
-    yt: LockedLabels
-    X_test: NDArray[np.float64]
-    y_test: LockedLabels
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-
-@dataclass(frozen=True)
 class Measurement:
     """Share of the test rows whose label was predicted, in [0, 1], and wall-clock seconds."""
 
@@ -74,17 +57,19 @@ class Measurement:
     predict_seconds: float
 
 
-def draw_repetition(task: Task, repetition: int, protocol: Protocol) -> Repetition:
-    """Draw the rows of one repetition, counted from 0.
+def draw_repetition(task: Task, repetition: int, protocol: Protocol) -> Task:
+    """Draw the rows of one repetition, counted from 0, as a smaller task.
 
-    The draw depends only on data set, task and number of the repetition: every method sees the
-    same rows, so that comparisons are paired.
+    The draw depends only on data set, task and number of the repetition: every method sees the same
+    rows, so that comparisons are paired. Its arrays are copies: a method that changes them changes
+    its own numbers and no other's.
     """
     rng = np.random.default_rng(derive_seed(task.dataset, task.name, "subsample", repetition))
     source = _subsample(len(task.Xs), protocol.source_fraction, protocol.max_rows, rng)
     target = _subsample(len(task.Xt), protocol.target_fraction, protocol.max_rows, rng)
     test = slice(protocol.max_rows)
-    return Repetition(
+    return replace(
+        task,
         Xs=task.Xs[source],
         ys=task.ys[source],
         Xt=task.Xt[target],
@@ -102,11 +87,19 @@ def _subsample(
     return np.sort(rng.permutation(n)[: size if max_rows is None else min(size, max_rows)])
 
 
-def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
+def make_method(config: Mapping[str, Any], seed: int) -> Method:
+    """Make an unfitted method of its config: a class, its arguments, and a seed if it takes one."""
+    arguments = {key: value for key, value in config.items() if key != "name"}
+    if "random_state" in inspect.signature(get_class(config["_target_"])).parameters:
+        arguments["random_state"] = seed
+    method: Method = instantiate(arguments, _convert_="all")
+    return method
+
+
+def measure(factory: MethodFactory, data: Task, seed: int) -> Measurement:
     """Fit the method that ``factory`` makes from a seed on one repetition, and score it.
 
     ValueError: predictions of the wrong shape, or that are no labels of the training rows.
-    FloatingPointError: predictions that are NaN or infinite.
     """
     method = factory(seed)
     labels = unlock(data.yt) if isinstance(method, TargetOnly) else data.ys
@@ -120,7 +113,7 @@ def measure(factory: MethodFactory, data: Repetition, seed: int) -> Measurement:
 
 
 def measure_together(
-    factory: MethodFactory, data: Sequence[Repetition], seeds: Sequence[int]
+    factory: MethodFactory, data: Sequence[Task], seeds: Sequence[int]
 ) -> list[Measurement | Exception]:
     """Measure several repetitions of a method whose models train as one program.
 
@@ -135,25 +128,21 @@ def measure_together(
     seconds = (time.perf_counter() - start) / len(methods)
     outcomes: list[Measurement | Exception] = []
     for method, repetition, own, error in zip(methods, data, classes, errors, strict=True):
-        if error is not None:
-            outcomes.append(error)
-            continue
         try:
+            if error is not None:
+                raise error
             outcomes.append(_score(method, repetition, own, seconds))
         except Exception as raised:
             outcomes.append(raised)
     return outcomes
 
 
-def _score(
-    method: Method, data: Repetition, classes: frozenset[Any], fit_seconds: float
-) -> Measurement:
+def _score(method: Method, data: Task, classes: frozenset[Any], fit_seconds: float) -> Measurement:
     """Let a fitted method predict the test rows, check that it gives classes, and compare."""
     start = time.perf_counter()
     predictions = np.asarray(method.predict(data.X_test))
     seconds = time.perf_counter() - start
     labels = unlock(data.y_test)
-    _refuse_nan(method, predictions)
     if predictions.shape != labels.shape:
         raise ValueError(
             f"{type(method).__name__}.predict must return one label a row, shape {labels.shape}; "
@@ -167,20 +156,4 @@ def _score(
             f"{label!r} ({type(label).__name__}); got {got!r} ({type(got).__name__}) and the like "
             f"in {len(unknown)} of {len(predictions)} rows."
         )
-    return Measurement(
-        accuracy=float(np.mean(predictions == labels)),
-        fit_seconds=fit_seconds,
-        predict_seconds=seconds,
-    )
-
-
-def _refuse_nan(method: Method, predictions: NDArray[Any]) -> None:
-    """Compared with the labels, NaN would count as a wrong prediction, and so as a result."""
-    bad = predictions != predictions  # NaN is what does not equal itself, also among objects
-    if predictions.dtype.kind in "fc":
-        bad = bad | np.isinf(predictions)
-    if np.any(bad):
-        raise FloatingPointError(
-            f"{type(method).__name__}.predict gave NaN or infinity for {int(np.sum(bad))} of "
-            f"{predictions.size} rows"
-        )
+    return Measurement(float(np.mean(predictions == labels)), fit_seconds, seconds)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,72 +14,48 @@ from experiments.store.text import ERROR_LENGTH, one_line
 
 _ROOT = Path(__file__).resolve().parents[2]
 
-TOGETHER_ERROR = "together_error"
-"""Key of an outcome's environment: why its cell's repetitions were not trained as one program."""
+
+def run_cell(cell: Cell) -> Record:
+    """Run all repetitions of a cell in this process."""
+    outcomes = run_repetitions(cell, range(cell.n_repetitions))
+    return record_of(cell, cell.data_sha256(), outcomes, cell_environment(cell))
 
 
-def run_cell(cell: Cell, previous: Record | None = None) -> Record:
-    """Run a cell in this process; finished repetitions of a record of its identity are kept."""
-    outcomes = kept_outcomes(previous)
-    todo = [r for r in range(cell.n_repetitions) if r not in outcomes]
-    outcomes |= {outcome.repetition: outcome for outcome in run_repetitions(cell, todo)}
-    return record_of(cell, cell.data_sha256(), outcomes)
-
-
-def kept_outcomes(previous: Record | None) -> dict[int, Outcome]:
-    """Finished repetitions of an earlier record by their number, each with its environment."""
-    if previous is None:
-        return {}
-    return {
-        outcome.repetition: replace(outcome, environment=environment)
-        for outcome, environment in zip(previous.outcomes, previous.environments, strict=True)
-        if outcome.status == "done"
-    }
-
-
-def run_repetitions(
-    cell: Cell, repetitions: Sequence[int], *, together: bool = True
-) -> Iterator[Outcome]:
+def run_repetitions(cell: Cell, repetitions: Sequence[int]) -> list[Outcome]:
     """Run some repetitions: as one program if the method offers it, else one after another.
 
     Both ways give the same accuracies. If a common training fails as a whole, each repetition runs
-    alone, and ``together_error`` in its environment says why.
+    alone.
     """
     from experiments.cells.protocol import Protocol, draw_repetition, measure, measure_together
-    from experiments.store.provenance import environment
 
     protocol = Protocol(**cell.config["protocol"])
     task = cell.load()
-    seeds = {repetition: cell.seed(repetition) for repetition in repetitions}
-    drawn = {r: draw_repetition(task, r, protocol) for r in repetitions}
-    note: dict[str, str] = {}
-    measured: Any = {}
-    if together and len(repetitions) > 1 and cell.trains_together:
+    seeds = [cell.seed(r) for r in repetitions]
+    drawn = [draw_repetition(task, r, protocol) for r in repetitions]
+    measured: Sequence[Any] = [None] * len(seeds)
+    if len(seeds) > 1 and cell.trains_together:
         try:
-            found = measure_together(cell.make_method, list(drawn.values()), list(seeds.values()))
-            measured = dict(zip(seeds, found, strict=True))
+            measured = measure_together(cell.make_method, drawn, seeds)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whose it is, a common training cannot say
-            note = {TOGETHER_ERROR: describe_error(error)}
-    for repetition, seed in seeds.items():
+            why = describe_error(error)
+            print(f"{cell.label}: each repetition is trained alone, {why}", file=sys.stderr)
+    outcomes = []
+    for repetition, seed, data, result in zip(repetitions, seeds, drawn, measured, strict=True):
         try:
-            result = measured.get(repetition)
-            if result is None:
-                result = measure(cell.make_method, drawn[repetition], seed)
             if isinstance(result, BaseException):
                 raise result
-            outcome = Outcome(repetition, seed, "done", **vars(result), error=None)
+            found = result or measure(cell.make_method, data, seed)
+            outcomes.append(Outcome(repetition, seed, "done", **vars(found), error=None))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a call of sys.exit included
             # What methods raise if numbers went out of range, as opposed to a bug.
-            diverged = isinstance(error, FloatingPointError)
-            status: Status = "diverged" if diverged else "failed"
-            outcome = lost_outcome(cell, repetition, status, describe_error(error))
-        # Read afterwards: by then the libraries are loaded that report their threads.
-        where = {**environment(), "libraries": cell.libraries, **note}
-        yield replace(outcome, environment=where)
+            status: Status = "diverged" if isinstance(error, FloatingPointError) else "failed"
+            outcomes.append(lost_outcome(cell, repetition, status, describe_error(error)))
+    return outcomes
 
 
 def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Outcome:
@@ -87,12 +63,17 @@ def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Out
     return Outcome(repetition, cell.seed(repetition), status, None, None, None, error)
 
 
-def record_of(cell: Cell, data_sha256: str, outcomes: dict[int, Outcome]) -> Record:
-    """Put a cell's outcomes and provenance together; the last environment is the record's own."""
+def cell_environment(cell: Cell) -> dict[str, Any]:
+    """What this process runs on; asked after a fit, the libraries that it loaded report threads."""
     from experiments.store.provenance import environment
 
-    own = [outcome.environment for outcome in outcomes.values() if outcome.environment]
-    common = own[-1] if own else {**environment(), "libraries": cell.libraries}
+    return {**environment(), "libraries": cell.libraries}
+
+
+def record_of(
+    cell: Cell, data_sha256: str, outcomes: Sequence[Outcome], environment: dict[str, Any]
+) -> Record:
+    """Put a cell's outcomes and provenance together."""
     return Record(
         dataset=cell.dataset,
         task=cell.task,
@@ -102,26 +83,18 @@ def record_of(cell: Cell, data_sha256: str, outcomes: dict[int, Outcome]) -> Rec
         config=cell.config,
         data_sha256=data_sha256,
         code_fingerprint=cell.code,
-        outcomes=tuple(
-            replace(outcome, environment=None) if outcome.environment == common else outcome
-            for outcome in outcomes.values()
-        ),
-        environment=common,
+        outcomes=tuple(outcomes),
+        environment=environment,
     )
 
 
 def describe_error(error: BaseException) -> str:
     """One printable line: what was raised, and where in this repository, without absolute paths."""
-    frames = traceback.extract_tb(error.__traceback__)
-    calls = [(Path(frame.filename), frame.lineno) for frame in frames]
+    calls = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     own = [(p, n) for p, n in calls if p.is_relative_to(_ROOT) and ".venv" not in p.parts]
     where = f" [{own[-1][0].relative_to(_ROOT)}:{own[-1][1]}]" if own else ""
-    if type(error).__name__ == "InstantiationException" and error.__cause__ is not None:
-        error = error.__cause__  # Hydra wraps what a constructor raises
     try:
         text = str(error)
     except Exception:
         text = "(an error whose text cannot be made)"
-    if isinstance(error, SystemExit):
-        text = f"the process was asked to exit ({text})"
     return one_line(f"{type(error).__name__}: {text}", ERROR_LENGTH - len(where)) + where

@@ -21,11 +21,6 @@ class CellState(NamedTuple):
     record: Record | None = None
     reason: str | None = None
 
-    @property
-    def resumable(self) -> Record | None:
-        """The record whose finished repetitions a run keeps."""
-        return self.record if self.state == "failed" else None
-
 
 def cell_state(cell: Cell, store: RecordStore) -> CellState:
     """Read a cell's record and compare it with what is here; nothing is run."""

@@ -12,6 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ def label_key(domain: str, split: str) -> str:
     return f"y_{domain}_{split}"
 
 
+@dataclass
 class Amazon:
     """The Amazon reviews, encoded: task ``B-D`` adapts from books to DVDs.
 
@@ -50,13 +52,9 @@ class Amazon:
 
     name = "amazon"
 
-    def __init__(self, path: str | Path | None = None) -> None:
-        self.path = path
+    task_names = tuple("-".join(pair) for pair in permutations(DOMAINS, 2))
 
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """The twelve ordered pairs of products, in the order of the paper's tables."""
-        return tuple("-".join(pair) for pair in permutations(DOMAINS, 2))
+    path: str | Path | None = None
 
     def task(self, name: str) -> Task:
         """Load one task."""
@@ -74,9 +72,6 @@ class Amazon:
 
 def read_arrays(path: Path, keys: Sequence[str] | None = None) -> Arrays:
     """Read arrays from a file of encodings, by default all; its own checksums verify them."""
-    remedy = "Restore the committed file, or make it again with scripts/encode_amazon.py."
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file of Amazon encodings at {path}. {remedy}")
     try:
         # numpy would leave a file that it opens itself open if it turns out to be cut.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
@@ -85,7 +80,7 @@ def read_arrays(path: Path, keys: Sequence[str] | None = None) -> Arrays:
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError) as error:
         raise ValueError(
             f"{path} should be an intact .npz file of Amazon encodings, but cannot be read: "
-            f"{error}. {remedy}"
+            f"{error}. Restore the committed file, or make it with scripts/encode_amazon.py."
         ) from error
 
 

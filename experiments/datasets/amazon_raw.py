@@ -28,14 +28,9 @@ class Reviews(NamedTuple):
     y: NDArray[np.int64]
 
 
-def raw_files() -> tuple[raw.RawFile, ...]:
-    """List the eight raw files with their checksums and addresses."""
-    return raw.raw_files("amazon")
-
-
 def load_reviews(*, download: bool = True) -> dict[tuple[str, str], Reviews]:
     """Find, verify and read all raw files: ``load_reviews()["B", "train"]`` and so on."""
-    paths = {file.name: raw.find(file, download=download) for file in raw_files()}
+    paths = {file.name: raw.find(file, download=download) for file in raw.raw_files("amazon")}
     reviews = {}
     for domain, product in DOMAINS.items():
         for split in SPLITS:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -37,16 +38,6 @@ class LockedLabels:
 def unlock(labels: LockedLabels) -> NDArray[Any]:
     """Open target labels, read-only: for scoring and for 'Target only', nowhere else."""
     return labels._LockedLabels__labels  # type: ignore[attr-defined]
-
-
-def freeze_arrays(data: Any) -> None:
-    """Replace the arrays of a frozen dataclass by copies that cannot be written to."""
-    for field in fields(data):
-        value = getattr(data, field.name)
-        if isinstance(value, np.ndarray):
-            copy = np.array(value)  # in the order of its memory, which can change last digits
-            copy.setflags(write=False)
-            object.__setattr__(data, field.name, copy)
 
 
 @dataclass(frozen=True)
@@ -102,24 +93,28 @@ class Task:
         return cls(dataset, name, Xs, ys, Xt, LockedLabels(yt), X_test, LockedLabels(y_test))
 
     def __post_init__(self) -> None:
-        pairs = {
-            "source rows and labels": (len(self.Xs), len(self.ys)),
-            "target rows and labels": (len(self.Xt), len(self.yt)),
-            "test rows and labels": (len(self.X_test), len(self.y_test)),
-            "source and target columns": (self.Xs.shape[1], self.Xt.shape[1]),
-            "source and test columns": (self.Xs.shape[1], self.X_test.shape[1]),
-        }
-        for what, (left, right) in pairs.items():
-            if left != right:
-                raise ValueError(f"{self.label}: {what} must agree, got {left} and {right}.")
-        freeze_arrays(self)
+        for part, X, y in (
+            ("source", self.Xs, self.ys),
+            ("target", self.Xt, self.yt),
+            ("test", self.X_test, self.y_test),
+        ):
+            shape = (len(y), self.Xs.shape[1])
+            if X.shape != shape:
+                raise ValueError(
+                    f"{self.label}: the {part} rows must have the shape {shape}, by their labels "
+                    f"and the source's columns; got {X.shape}."
+                )
+        for name in ("Xs", "ys", "Xt", "X_test"):
+            copy = np.array(getattr(self, name))  # in the order of its memory: last digits
+            copy.setflags(write=False)
+            object.__setattr__(self, name, copy)
 
     @property
     def label(self) -> str:
         """The task's full name, ``moons/40``."""
         return f"{self.dataset}/{self.name}"
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Checksum over every number of the task, rows and labels."""
         digest = hashlib.sha256()

@@ -8,6 +8,7 @@ which is a domain (paper, section 6, "Hepmass"); a task goes from one mass to an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -30,6 +31,7 @@ FEATURES = (
 )  # fmt: skip
 
 
+@dataclass
 class CollisionTasks(ABC):
     """Tasks between the masses: ``500-750`` is from 500 to 750 GeV.
 
@@ -38,20 +40,13 @@ class CollisionTasks(ABC):
     rows. Labels are 1 for the resonance, 0 for background. The sizes are the paper's.
     """
 
-    name: str
+    name = "collisions"
+    task_names = tuple(f"{source}-{target}" for source, target in permutations(MASSES, 2))
 
-    def __init__(
-        self, n_source: int = 1000, n_target: int = 500, n_test: int = 2000, draw: int = 0
-    ) -> None:
-        self.n_source = n_source
-        self.n_target = n_target
-        self.n_test = n_test
-        self.draw = draw
-
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """The twenty ordered pairs of masses, in the order of the paper's tables."""
-        return tuple(f"{source}-{target}" for source, target in permutations(MASSES, 2))
+    n_source: int = 1000
+    n_target: int = 500
+    n_test: int = 2000
+    draw: int = 0
 
     @abstractmethod
     def rows(self, mass: int, part: str) -> Rows:

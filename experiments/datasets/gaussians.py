@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ class Mixture(NamedTuple):
         return X, component
 
 
+@dataclass
 class Gaussians:
     """Mixtures of m Gaussians as the source, of n others as the target: task ``2-3``.
 
@@ -46,46 +48,26 @@ class Gaussians:
 
     name = "gaussians"
 
-    def __init__(
-        self,
-        tasks: tuple[str, ...] = ("2-3", "3-2", "4-8"),
-        n_source: int = 1000,
-        n_target: int = 1000,
-        n_test: int = 1000,
-        radius: float = 3.5,
-        distance: float = 11.0,
-        sd: tuple[float, float] = (0.25, 0.6),
-        draw: int = 0,
-    ) -> None:
-        self.tasks = tasks
-        self.n_source = n_source
-        self.n_target = n_target
-        self.n_test = n_test
-        self.radius = radius
-        self.distance = distance
-        self.sd = sd
-        self.draw = draw
+    task_names = ("2-3", "3-2", "4-8")
 
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """Numbers of components, source and target: "2-3", "3-2", "4-8"."""
-        return tuple(self.tasks)
+    n_source: int = 1000
+    n_target: int = 1000
+    n_test: int = 1000
+    radius: float = 3.5
+    distance: float = 11.0
+    sd: tuple[float, float] = (0.25, 0.6)
+    draw: int = 0
 
-    def mixtures(self, name: str) -> tuple[Mixture, Mixture]:
-        """The source's and the target's distribution of a task."""
+    def task(self, name: str) -> Task:
+        """Draw the task of one pair of mixtures."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise ValueError(
                 "A task of Gaussians is named by its components in source and target, such as "
                 f"'2-3', each 1 to 99; got {name!r}."
             )
-        m, n = (int(number) for number in match.groups())
-        source = self._mixture(name, "source", m, 0.0)
-        return source, self._mixture(name, "target", n, self.distance)
-
-    def task(self, name: str) -> Task:
-        """Draw the task of one pair of mixtures."""
-        source, target = self.mixtures(name)
+        source = self.mixture(name, "source", int(match[1]), 0.0)
+        target = self.mixture(name, "target", int(match[2]), self.distance)
         return Task.lock(
             self.name,
             name,
@@ -97,7 +79,8 @@ class Gaussians:
     def _seed(self, name: str, part: str) -> int:
         return derive_seed("gaussians", name, part, self.draw)
 
-    def _mixture(self, name: str, part: str, k: int, shift: float) -> Mixture:
+    def mixture(self, name: str, part: str, k: int, shift: float) -> Mixture:
+        """The distribution of a domain: k components around ``shift`` on the first axis."""
         rng = np.random.default_rng(self._seed(name, f"{part} mixture"))
         angles = rng.uniform(0, 2 * np.pi) + 2 * np.pi * np.arange(k) / k
         means = self.radius * np.column_stack([np.cos(angles), np.sin(angles)])

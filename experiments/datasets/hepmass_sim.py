@@ -7,6 +7,7 @@ compares it with what is published of the real data.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,7 +16,7 @@ from experiments.datasets.base import Rows
 from experiments.datasets.collider.generator import Kind
 from experiments.datasets.collider.normalisation import normalise
 from experiments.datasets.collider.simulation import simulate
-from experiments.datasets.collisions import MASSES, CollisionTasks
+from experiments.datasets.collisions import CollisionTasks
 from experiments.seeds import derive_seed
 
 _KINDS: tuple[Kind, ...] = ("background", "signal")
@@ -25,6 +26,7 @@ _POOL_FACTOR = 4
 _PAPER_ROWS = {"training": 1000, "test": 2000}
 
 
+@dataclass
 class HepmassSim(CollisionTasks):
     """Tasks between resonance masses, on simulated collisions.
 
@@ -36,24 +38,10 @@ class HepmassSim(CollisionTasks):
 
     name = "hepmass_sim"
 
-    def __init__(
-        self,
-        n_source: int = 1000,
-        n_target: int = 500,
-        n_test: int = 2000,
-        draw: int = 0,
-        simulation: int = 0,
-    ) -> None:
-        super().__init__(n_source, n_target, n_test, draw)
-        self.simulation = simulation
+    simulation: int = 0
 
     def rows(self, mass: int, part: str) -> Rows:
         """The pool of a mass, read-only; part is "training" or "test"."""
-        if mass not in MASSES or part not in _PAPER_ROWS:
-            raise ValueError(
-                f"{self.name} has training and test rows of the masses "
-                f"{', '.join(map(str, MASSES))}, got {part!r} of {mass!r}."
-            )
         drawn = max(self.n_source, self.n_target) if part == "training" else self.n_test
         n = _POOL_FACTOR * max(_PAPER_ROWS[part], drawn)
         return _pool(self.simulation, mass, part, n // 2)

@@ -9,6 +9,8 @@ equally frequent in every draw. Draws therefore differ by less than draws of ind
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_moons
@@ -27,6 +29,7 @@ def rotate(X: NDArray[np.float64], degrees: float) -> NDArray[np.float64]:
     return X @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
 
+@dataclass
 class Moons:
     """Inter-twinning moons: source as drawn, target rotated; task ``40`` is 40 degrees.
 
@@ -37,26 +40,13 @@ class Moons:
 
     name = "moons"
 
-    def __init__(
-        self,
-        angles: tuple[float, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90),
-        n_source: int = 300,
-        n_target: int = 300,
-        n_test: int = 1000,
-        noise: float = 0.05,
-        draw: int = 0,
-    ) -> None:
-        self.angles = angles
-        self.n_source = n_source
-        self.n_target = n_target
-        self.n_test = n_test
-        self.noise = noise
-        self.draw = draw
+    task_names = tuple(str(angle) for angle in range(10, 100, 10))
 
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """Angles in degrees as text: "10", "20", ..."""
-        return tuple(str(canonical(angle)) for angle in self.angles)
+    n_source: int = 300
+    n_target: int = 300
+    n_test: int = 1000
+    noise: float = 0.05
+    draw: int = 0
 
     def task(self, name: str) -> Task:
         """Draw the task of one angle, which is its name."""

@@ -115,17 +115,10 @@ def _download(url: str, output_file: str, pooch: object) -> None:
     from rich.progress import track
 
     console = Console(stderr=True)
-    with (
-        requests.get(url, stream=True, timeout=60) as response,
-        Path(output_file).open("wb") as stream,
-    ):
+    file = Path(output_file)
+    with requests.get(url, stream=True, timeout=60) as response, file.open("wb") as stream:
         response.raise_for_status()
-        mebibytes = int(response.headers.get("Content-Length", 0)) >> 20
-        for chunk in track(
-            response.iter_content(1 << 20),
-            f"{url.rsplit('/', 1)[-1]} (MiB)",
-            total=mebibytes or None,
-            console=console,
-            disable=not console.is_terminal,
-        ):
+        size = int(response.headers.get("Content-Length", 0)) >> 20
+        chunks = response.iter_content(1 << 20)
+        for chunk in track(chunks, "MiB", size, console=console, disable=not console.is_terminal):
             stream.write(chunk)

@@ -252,7 +252,7 @@ def origins(records: Iterable[Record]) -> pd.DataFrame:
     """
     rows: set[tuple[str, str, int]] = set()
     for cell, record in enumerate(records):
-        for where in record.environments:
+        for where in (record.environment,):
             place = one_line(
                 f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
                 f"{where['system']} {where['machine']}, Python {where['python']}, "

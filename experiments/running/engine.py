@@ -30,9 +30,8 @@ from pebble import ProcessExpired, ProcessPool
 
 from experiments.cells.cell import Cell
 from experiments.cells.repetitions import (
-    TOGETHER_ERROR,
+    cell_environment,
     describe_error,
-    kept_outcomes,
     lost_outcome,
     record_of,
     run_repetitions,
@@ -78,8 +77,8 @@ class Engine:
     def run(self, cell: Cell, *, force: bool = False, wait: bool = True) -> tuple[Record, bool]:
         """Run a cell, or read its record if it is complete; say whether it was run.
 
-        Repetitions that are done are kept, unless ``force``. If another process is at the cell, it
-        is waited for, or ``filelock.Timeout`` raised without ``wait``.
+        With ``force`` it is run in any case. If another process is at the cell, it is waited for,
+        or ``filelock.Timeout`` raised without ``wait``.
         """
         try:
             data_sha256 = cell.data_sha256()
@@ -90,11 +89,8 @@ class Engine:
             found = cell_state(cell, self.store)
             if found.state == "done" and found.record is not None and not force:
                 return found.record, False
-            outcomes = {} if force else kept_outcomes(found.resumable)
-            todo = tuple(r for r in range(cell.n_repetitions) if r not in outcomes)
-            for group in [todo] if cell.trains_together else [(r,) for r in todo]:
-                outcomes |= self._outcomes(cell, identity, group)
-            record = record_of(cell, data_sha256, outcomes)
+            outcomes, where = self._outcomes(cell, identity)
+            record = record_of(cell, data_sha256, outcomes, where)
             self.store.write(record)
             return record, True
 
@@ -138,24 +134,35 @@ class Engine:
         path.parent.mkdir(parents=True, exist_ok=True)
         return FileLock(path)
 
-    def _outcomes(self, cell: Cell, identity: str, group: Sequence[int]) -> dict[int, Outcome]:
-        """Run some repetitions as one task of a worker."""
+    def _outcomes(self, cell: Cell, identity: str) -> tuple[list[Outcome], dict[str, Any]]:
+        """Run the repetitions, a worker's task each or all as one; say what they ran on, too."""
+        alone = [[r] for r in range(cell.n_repetitions)]
+        groups = deque([[r for (r,) in alone]] if cell.trains_together else alone)
+        outcomes: list[Outcome] = []
+        where = None
         limit = self.timeout_seconds or cell.timeout_seconds
-        limit = None if limit is None else limit * len(group)
-        try:
-            found = self.call(work, cell.config, identity, tuple(group), timeout_seconds=limit)
-        except LostWorkerError as lost:
-            if len(group) == 1:
-                return {group[0]: lost_outcome(cell, group[0], lost.status, str(lost))}
-            # Whose fault it was shows when each of them runs alone.
-            return {r: o for one in group for r, o in self._outcomes(cell, identity, [one]).items()}
-        if [(o.repetition, o.seed) for o in found] != [(r, cell.seed(r)) for r in group]:
-            raise CellError("a worker sent results of other repetitions or of other seeds")
-        return {outcome.repetition: outcome for outcome in found}
+        while groups:
+            group = groups.popleft()
+            seconds = None if limit is None else limit * len(group)
+            try:
+                found, where = self.call(
+                    work, cell.config, identity, group, timeout_seconds=seconds
+                )
+            except LostWorkerError as lost:
+                if len(group) > 1:  # whose fault it was shows when each of them runs alone
+                    groups.extend(alone)
+                    continue
+                found = [lost_outcome(cell, group[0], lost.status, str(lost))]
+            if [(o.repetition, o.seed) for o in found] != [(r, cell.seed(r)) for r in group]:
+                raise CellError("a worker sent results of other repetitions or of other seeds")
+            outcomes += found
+        return outcomes, where or cell_environment(cell)
 
 
-def work(config: dict[str, Any], identity: str, repetitions: Sequence[int]) -> list[Outcome]:
-    """Run repetitions of a cell; the body of a worker's task.
+def work(
+    config: dict[str, Any], identity: str, repetitions: Sequence[int]
+) -> tuple[list[Outcome], dict[str, Any]]:
+    """Run repetitions of a cell and say what they ran on; the body of a worker's task.
 
     CellError: the worker has loaded other code, data or libraries than the run was planned with.
     """
@@ -168,7 +175,7 @@ def work(config: dict[str, Any], identity: str, repetitions: Sequence[int]) -> l
             raise CellError(
                 "code, data or libraries have changed since the run began; start the run again"
             )
-        return list(run_repetitions(cell, repetitions))
+        return run_repetitions(cell, repetitions), cell_environment(cell)
     except CellError:
         raise
     except Exception as error:
@@ -191,12 +198,6 @@ class Ended(NamedTuple):
         if self.record is None:
             return [str(self.error)]
         return [f"repetition {o.repetition} {o.status}: {o.error}" for o in self.record.unfinished]
-
-    @property
-    def apart(self) -> set[str]:
-        """Why repetitions were not trained as one program, if that failed."""
-        environments = self.record.environments if self.record else ()
-        return {where[TOGETHER_ERROR] for where in environments if TOGETHER_ERROR in where}
 
 
 def run_all(engine: Engine, cells: Sequence[Cell]) -> Generator[Ended | None, None, None]:

@@ -17,7 +17,7 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.store.text import sha256_of
 
@@ -25,16 +25,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("krda", "baselines", "experiments")
 
 # Distributions whose version can change a result, by the name they are imported under.
-_NUMERICAL = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-    "torch": "torch",
-    "ot": "pot",
-    "dalib": "dalib",
-    "piqp": "piqp",
-    "numba": "numba",
-}
+_NUMERICAL = {name: name for name in ("numpy", "scipy", "torch", "dalib", "piqp", "numba")}
+_NUMERICAL |= {"sklearn": "scikit-learn", "ot": "pot"}
 
 
 def config_sha256(config: Any) -> str:
@@ -75,68 +67,56 @@ def library_versions(modules: tuple[str, ...], named: tuple[str, ...] = ()) -> d
     if ``NUMBA_DISABLE_JIT`` keeps it from compiling, since the plain loops give other digits.
     """
     imported = {top for module in _closure(modules) for top in _parse(module).external}
-    known = {*_NUMERICAL, *_PACKAGES, *sys.stdlib_module_names}
-    outside = {name: _distribution(name) for name in named if name not in known}
-    return {
-        distribution: _version(distribution)
-        for name, distribution in sorted((outside | _NUMERICAL).items())
-        if name in imported or name in named
-    }
+    used = {*named, *(imported & set(_NUMERICAL))} - {*_PACKAGES, *sys.stdlib_module_names}
+    versions = {}
+    for name in sorted(used):
+        distribution = _NUMERICAL.get(name) or _distribution(name)
+        versions[distribution] = _version(distribution)
+    if "numba" in versions and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() not in ("", "0"):
+        versions["numba"] = "disabled"
+    return versions
 
 
 def _distribution(package: str) -> str:
     return importlib.metadata.packages_distributions().get(package, [package])[0]
 
 
+@cache
 def _version(distribution: str) -> str:
     try:
-        version = importlib.metadata.version(distribution).split("+")[0]
+        return importlib.metadata.version(distribution).split("+")[0]
     except importlib.metadata.PackageNotFoundError:
         return "absent"
-    return "disabled" if distribution == "numba" and _jit_is_disabled() else version
 
 
-def _jit_is_disabled() -> bool:
-    """Read ``NUMBA_DISABLE_JIT`` as numba does, which need not be loaded to know."""
-    try:
-        return bool(int(os.environ.get("NUMBA_DISABLE_JIT", "0")))
-    except ValueError:
-        return False
-
-
-class _Module:
+class _Module(NamedTuple):
     """Digest of a module's code, and what it imports."""
 
-    def __init__(self, name: str) -> None:
-        path = _path(name)
-        if path is None:
-            raise ValueError(f"{name} is not a module of this repository.")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        self.internal: set[str] = set()
-        self.external: set[str] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.level:
-                raise ValueError(f"{name} has a relative import; use an absolute one.")
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                # `from package import module` names a module, `from module import name` does not.
-                names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
-                names = [str(a.value) for a in node.args if isinstance(a, ast.Constant)]
-            else:
-                continue
-            for imported in names:
-                if not is_own(imported):
-                    self.external.add(imported.split(".")[0])
-                elif _path(imported) is not None:
-                    self.internal.add(imported)
-        self.digest = hashlib.sha256(_dump(tree).encode()).hexdigest()
+    digest: str
+    internal: set[str]
+    external: set[str]
 
 
 @cache
 def _parse(name: str) -> _Module:
-    return _Module(name)
+    path = _path(name)
+    if path is None:
+        raise ValueError(f"{name} is not a module of this repository.")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            # `from package import module` names a module, `from module import name` does not.
+            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
+            imported |= {str(a.value) for a in node.args if isinstance(a, ast.Constant)}
+    return _Module(
+        hashlib.sha256(_code(tree).encode()).hexdigest(),
+        {other for other in imported if _path(other) is not None},
+        {other.split(".")[0] for other in imported if not is_own(other)},
+    )
 
 
 def _path(name: str) -> Path | None:
@@ -158,24 +138,21 @@ def _closure(modules: tuple[str, ...]) -> list[str]:
     return sorted(found)
 
 
-def _dump(node: object) -> str:
-    """Serialise a syntax tree without docstrings, positions and empty fields.
+def _code(tree: ast.Module) -> str:
+    """Serialise a syntax tree without docstrings, positions and empty fields."""
+    for node in ast.walk(tree):
+        if isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and (ast.get_docstring(node, clean=False) is not None):
+            node.body = node.body[1:]
+    return _dump(tree)
 
-    Empty fields are left out since new versions of Python add such fields to old nodes.
-    """
+
+def _dump(node: object) -> str:
+    # As ast.dump, but new versions of Python add fields to old nodes, which are empty there.
     if isinstance(node, list):
         return "[" + ",".join(_dump(item) for item in node) + "]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = []
-    for name, value in ast.iter_fields(node):
-        if name == "body" and _has_docstring(node):
-            value = value[1:]
-        if value not in (None, []):
-            fields.append(f"{name}={_dump(value)}")
+    fields = [f"{k}={_dump(v)}" for k, v in ast.iter_fields(node) if v not in (None, [])]
     return f"{type(node).__name__}({','.join(fields)})"
-
-
-def _has_docstring(node: ast.AST) -> bool:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None

@@ -6,13 +6,12 @@ import ctypes
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.threads import KERNELS, SWITCH
+from experiments.threads import KERNELS
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,30 +35,21 @@ def threads_in_use() -> int:
 
 @cache
 def kernels_in_use() -> dict[str, Any]:
-    """Kernels that the numerical libraries of this process have chosen.
+    """Kernels that the numerical libraries of this process report.
 
-    ``pinned``: whether :mod:`experiments.threads` pinned them; ``variables``: those of its
-    variables that are set; then what each library reports, None for one that is absent. ``blas``
-    lists numpy's and scipy's, once if they are the same.
+    ``pinned``: whether :mod:`experiments.threads` pinned these and those of libraries that report
+    none; ``mkl`` is None without MKL; ``blas`` lists numpy's and scipy's, once if they are equal.
     """
-    import numpy as np
-    import piqp
     import scipy.linalg  # noqa: F401  # its BLAS is another than numpy's
     import torch
     from threadpoolctl import threadpool_info
 
-    umath = np._core._multiarray_umath  # type: ignore[attr-defined]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     return {
-        "pinned": os.environ.get(SWITCH, "pinned") == "pinned"
-        and all(os.environ.get(name) == value for name, value in KERNELS.items()),
-        "variables": {name: os.environ[name] for name in KERNELS if name in os.environ},
+        "pinned": all(os.environ.get(name) == value for name, value in KERNELS.items()),
         "torch": torch.backends.cpu.get_cpu_capability(),
         "mkl": _mkl_branch(),
         "blas": sorted({f"{pool['internal_api']} {pool.get('architecture')}" for pool in pools}),
-        "numpy": [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]],
-        "numba": _numba_target(),
-        "piqp": piqp.DenseSolver.__module__.rpartition(".")[2],
     }
 
 
@@ -83,16 +73,6 @@ def _mkl_branch() -> str | None:
     except (OSError, AttributeError):
         return None
     return {1: "off", 2: "auto", 3: "COMPATIBLE"}.get(branch, f"branch {branch}")
-
-
-def _numba_target() -> str | None:
-    try:
-        import llvmlite.binding
-        import numba
-    except ImportError:
-        return None
-    chosen = numba.config.CPU_NAME  # type: ignore[attr-defined]
-    return str(chosen or llvmlite.binding.get_host_cpu_name())
 
 
 @cache
@@ -126,24 +106,18 @@ def _revision() -> dict[str, Any]:
     A copy of the code that lies in another repository is outside, too: its revisions are not ours.
     """
 
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(
-                # A look must not take the lock that a person's own command may want.
-                ["git", "--no-optional-locks", "-C", str(_ROOT), *arguments],
-                capture_output=True,
-                encoding=sys.getfilesystemencoding(),
-                errors="surrogateescape",
-                timeout=10,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
+    def git(*arguments: str) -> str:
+        # A look must not take the lock that a person's own command may want.
+        command = ["git", "--no-optional-locks", "-C", str(_ROOT), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout.strip()
 
-    top = git("rev-parse", "--show-toplevel")
-    revision = git("rev-parse", "HEAD") if top and Path(top).resolve() == _ROOT.resolve() else None
-    if revision is None:
-        return {"git_revision": None, "git_clean": None}
-    # Results change while a run writes them; that is not a change of what produces them.
-    changes = git("status", "--porcelain", "--untracked-files=no", "--", ":!results")
-    return {"git_revision": revision, "git_clean": None if changes is None else changes == ""}
+    try:
+        top, revision = git("rev-parse", "--show-toplevel", "HEAD").splitlines()
+        if Path(top).resolve() == _ROOT.resolve():
+            # Results change while a run writes them; that is no change of what produces them.
+            changes = git("status", "--porcelain", "--untracked-files=no", "--", ":!results")
+            return {"git_revision": revision, "git_clean": changes == ""}
+    except (OSError, subprocess.SubprocessError, ValueError):
+        pass
+    return {"git_revision": None, "git_clean": None}

@@ -17,8 +17,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,12 +32,8 @@ SCHEMA = 2
 """Version of the record's layout; a reader refuses every other."""
 
 Status = Literal["done", "failed", "diverged", "timeout"]
-STATUSES: tuple[str, ...] = get_args(Status)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
-_HEX = re.compile(r"[0-9a-f]+", re.ASCII)
-_PREFIX = 12  # hex digits of config_sha256 in a file's name
-_SUFFIX = ".json"
 
 
 class RecordError(Exception):
@@ -58,8 +54,7 @@ class Outcome:
     """What one repetition gave.
 
     ``accuracy`` is in [0, 1]. It is given, and ``error`` is None, exactly if the status is "done".
-    Seconds are wall time, None if the step was not finished. ``environment`` is given only if it
-    differs from the record's, for a repetition that was kept from an earlier run.
+    Seconds are wall time, None if the step was not finished.
     """
 
     repetition: int
@@ -69,30 +64,17 @@ class Outcome:
     fit_seconds: float | None
     predict_seconds: float | None
     error: str | None
-    environment: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("repetition", "seed"):
-            value = getattr(self, name)
-            _require(type(value) is int and value >= 0, name, "a whole number >= 0", value)
-        _require(self.status in STATUSES, "status", f"one of {', '.join(STATUSES)}", self.status)
-        done = self.status == "done"
-        for name in ("accuracy", "fit_seconds", "predict_seconds"):
-            value = getattr(self, name)
-            if value is not None or done:
-                _require(_is_number(value) and value >= 0, name, "a finite number >= 0", value)
-                object.__setattr__(self, name, float(value))
-        if done:
-            _require(float(self.accuracy or 0) <= 1, "accuracy", "in [0, 1]", self.accuracy)
+        _require(self.status in get_args(Status), "status", "one of the four", self.status)
+        if self.status == "done":
+            right = isinstance(self.accuracy, float) and 0 <= self.accuracy <= 1
+            _require(right, "accuracy", "in [0, 1]", self.accuracy)
             _require(self.error is None, "error", "null if status is 'done'", self.error)
         else:
-            _require(self.accuracy is None, "accuracy", "null unless status is 'done'",
-                     self.accuracy)  # fmt: skip
-            told = isinstance(self.error, str) and self.error.strip() != ""
-            _require(told, "error", f"a text that says why it is {self.status!r}", self.error)
+            _require(self.accuracy is None, "accuracy", "null unless done", self.accuracy)
+            _require(isinstance(self.error, str), "error", "a text that says why", self.error)
             object.__setattr__(self, "error", one_line(str(self.error)))
-        if self.environment is not None:
-            object.__setattr__(self, "environment", _plain("environment", self.environment))
 
 
 @dataclass(frozen=True)
@@ -115,33 +97,25 @@ class Record:
     environment: dict[str, Any]
 
     def __post_init__(self) -> None:
-        for name in ("dataset", "task", "method"):
-            _check_name(name, getattr(self, name))
-        for name in ("identity", "code_fingerprint", "config_sha256", "data_sha256"):
-            _check_hex(name, getattr(self, name), 64 if name.endswith("sha256") else None)
-        for name in ("config", "environment"):
-            object.__setattr__(self, name, _plain(name, getattr(self, name)))
         ordered = tuple(sorted(self.outcomes, key=lambda outcome: outcome.repetition))
-        numbers = [outcome.repetition for outcome in ordered]
-        _require(bool(numbers) and numbers == list(range(len(numbers))), "outcomes",
-                 "repetitions 0 to n-1, each once", numbers)  # fmt: skip
         object.__setattr__(self, "outcomes", ordered)
-        expected = config_sha256(self.config)
+        numbers = [outcome.repetition for outcome in ordered]
+        right = numbers == list(range(len(numbers) or 1))
+        _require(right, "outcomes", "repetitions 0 to n-1, each once", numbers)
+        config, expected = self.config, config_sha256(self.config)
         _require(self.config_sha256 == expected, "config_sha256", f"{expected}, that of the config",
                  self.config_sha256)  # fmt: skip
-        if not {"dataset", "method", "protocol"} <= set(self.config):
-            return  # not of a cell
-        config = self.config
-        names = (config["dataset"].get("name"), config.get("task"), config["method"].get("name"))
-        own = (self.dataset, self.task, self.method)
-        _require(own == names, "dataset, task, method", f"{names}, as in the config", own)
-        n = config["protocol"].get("n_repetitions")
-        _require(len(numbers) == n, "outcomes", f"{n}, as in the config", len(numbers))
+        if {"dataset", "task", "method", "protocol"} <= set(config):  # of a cell
+            n = config["protocol"]["n_repetitions"]
+            _require(len(numbers) == n, "outcomes", f"{n}, as in the config", len(numbers))
+            names = (config["dataset"]["name"], config["task"], config["method"]["name"])
+            own = (self.dataset, self.task, self.method)
+            _require(own == names, "dataset, task, method", f"{names}, as in the config", own)
 
     @property
     def complete(self) -> bool:
         """Whether every repetition is done."""
-        return all(outcome.status == "done" for outcome in self.outcomes)
+        return not self.unfinished
 
     @property
     def accuracies(self) -> tuple[float, ...]:
@@ -153,21 +127,10 @@ class Record:
         """The repetitions that are not done."""
         return tuple(outcome for outcome in self.outcomes if outcome.status != "done")
 
-    @property
-    def environments(self) -> tuple[dict[str, Any], ...]:
-        """What each repetition ran on, in their order."""
-        return tuple(
-            self.environment if outcome.environment is None else outcome.environment
-            for outcome in self.outcomes
-        )
-
 
 def dumps(record: Record) -> str:
     """Write a record as the text of its file; the key ``sha256`` is the checksum of the rest."""
     content = asdict(record) | {"schema": SCHEMA}
-    for outcome in content["outcomes"]:
-        if outcome["environment"] is None:
-            del outcome["environment"]
     return canonical_json(content | {"sha256": sha256_of(content)})
 
 
@@ -183,8 +146,7 @@ def loads(text: bytes) -> Record:
         raise ValueError(f"{what} ({error}); the file is damaged or was cut off") from None
     _require(isinstance(content, dict), "the record", "a JSON object", type(content).__name__)
     schema = content.pop("schema", None)
-    right = type(schema) is int and schema == SCHEMA
-    _require(right, "schema", f"{SCHEMA}, the version that this code reads", schema)
+    _require(schema == SCHEMA, "schema", f"{SCHEMA}, the version that this code reads", schema)
     # The checksum is a line of its own. Without it the bytes are what it was computed from, so that
     # they are also known to be in canonical form.
     written = content.pop("sha256", None)
@@ -220,10 +182,10 @@ class RecordStore:
 
     def path(self, dataset: str, task: str, method: str, config_sha256: str) -> Path:
         """Place of a cell's record, present or not; ValueError for names that no cell has."""
+        rule = "1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
         for kind, name in (("dataset", dataset), ("task", task), ("method", method)):
-            _check_name(kind, name)
-        _check_hex("config_sha256", config_sha256, 64)
-        return self.root / dataset / task / f"{method}-{config_sha256[:_PREFIX]}{_SUFFIX}"
+            _require(_NAME.fullmatch(name) is not None, kind, rule, name)
+        return self.root / dataset / task / f"{method}-{config_sha256[:12]}.json"
 
     def path_of(self, record: Record) -> Path:
         """Place of a record."""
@@ -249,14 +211,12 @@ class RecordStore:
     def read(self, path: Path) -> Record:
         """Read one file and check everything about it; RecordError says what is wrong."""
         try:
-            if path.exists() and not path.is_file():  # opening a pipe would wait for ever
-                raise RecordError(path, "not a regular file")
             record = loads(path.read_bytes())
+            expected = self.path_of(record)
         except OSError as error:
             raise RecordError(path, f"cannot be read ({error.strerror or error})") from error
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise RecordError(path, str(error)) from error
-        expected = self.path_of(record)
         if path.parts[-3:] != expected.parts[-3:]:
             raise RecordError(path, f"holds the record that belongs to {expected}")
         return record
@@ -264,55 +224,20 @@ class RecordStore:
     def get(self, dataset: str, task: str, method: str, config_sha256: str) -> Record | None:
         """Read the record of a cell; None if it was never written, RecordError if damaged."""
         path = self.path(dataset, task, method, config_sha256)
-        try:
-            record = self.read(path)
-        except RecordError as error:
-            if isinstance(error.__cause__, FileNotFoundError) and not path.is_symlink():
-                return None
-            raise
-        if record.config_sha256 != config_sha256:  # the name holds twelve digits only
-            raise RecordError(path, f"belongs to another config, {record.config_sha256}")
-        return record
+        return self.read(path) if os.path.lexists(path) else None
 
     def scan(self) -> Scan:
         """Read every ``.json`` file below the root; hidden names are the store's own."""
         records: list[Record] = []
         damaged: list[RecordError] = []
-        for path in sorted(self.root.rglob(f"[!.]*{_SUFFIX}")):
+        for path in sorted(self.root.rglob("[!.]*.json")):
             try:
                 records.append(self.read(path))
             except RecordError as error:
-                if not isinstance(error.__cause__, FileNotFoundError) or path.is_symlink():
-                    damaged.append(error)  # else removed while we looked
+                damaged.append(error)
         return Scan(tuple(records), tuple(damaged))
 
 
 def _require(holds: bool, name: str, expected: str, got: object) -> None:
     if not holds:
         raise ValueError(f"{name} must be {expected}, got {got!r}.")
-
-
-def _is_number(value: object) -> bool:
-    number = isinstance(value, int | float) and type(value) is not bool
-    return number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
-
-
-def _check_name(kind: str, name: object) -> None:
-    rule = "1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
-    _require(isinstance(name, str) and _NAME.fullmatch(name) is not None, kind, rule, name)
-
-
-def _check_hex(name: str, digest: object, length: int | None) -> None:
-    fits = isinstance(digest, str) and _HEX.fullmatch(digest) is not None
-    fits = fits and length in (None, len(str(digest)))
-    _require(fits, name, f"{length or ''} lower-case hex digits".strip(), digest)
-
-
-def _plain(name: str, value: object) -> dict[str, Any]:
-    """Copy a dictionary of JSON values as it will be read again."""
-    _require(isinstance(value, dict), name, "a dict", value)
-    try:
-        copy: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be of JSON values: {error}.") from None
-    return copy

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from baselines.reference import TargetOnly
 from experiments.catalogue import config_names
 from experiments.cells.configuration import cells_of
-from experiments.cells.methods import make_method
+from experiments.cells.protocol import make_method
 
 # Exact in binary arithmetic, as are the data: what differs comes from the method.
 CHANGES = {

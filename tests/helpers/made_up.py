@@ -67,13 +67,15 @@ def write_records(
     """A record of made-up accuracies for every cell; the last repetition of ``failed`` is lost."""
     for plan in plans:
         for number, ((task, method), cell) in enumerate(plan.cells.items()):
-            outcomes = {}
-            for i in range(cell.n_repetitions):
-                accuracy = (500 + (number * 37 + 11 * i) % 500) / 1000
-                outcomes[i] = Outcome(i, i, "done", accuracy, 0.1 + number, 0.1, None)
+            outcomes = [
+                Outcome(i, i, "done", (500 + (number * 37 + 11 * i) % 500) / 1000, 0.1 + number,
+                        0.1, None)
+                for i in range(cell.n_repetitions)
+            ]  # fmt: skip
             if (plan.name, task, method) == failed:
-                outcomes[i] = Outcome(i, i, "failed", None, 0.1, None, error)
-            store.write(replace(record_of(cell, "0" * 64, outcomes), environment=ENVIRONMENT))
+                last = len(outcomes) - 1
+                outcomes[last] = Outcome(last, last, "failed", None, 0.1, None, error)
+            store.write(record_of(cell, "0" * 64, outcomes, ENVIRONMENT))
 
 
 def one_decimal(value: float) -> str:

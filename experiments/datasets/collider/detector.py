@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +62,7 @@ DETECTOR = Detector()
 MIN_JETS = 4
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """What was measured in the n collisions selected; ``event`` is their place among all.
 
     ``lepton`` has shape (4, n); ``missing``, the missing momentum along x and y, (2, n); ``jets``
@@ -77,50 +77,48 @@ class Measured:
     n_jets: NDArray[np.int64]
 
 
-def measure(
-    collisions: Collisions, rng: np.random.Generator, detector: Detector = DETECTOR
-) -> Measured:
+def measure(collisions: Collisions, rng: np.random.Generator) -> Measured:
     """Measure collisions and select those with a lepton, four jets and the b-tags."""
-    n = len(collisions)
+    n = collisions.lepton.shape[1]
     jets = np.concatenate([collisions.partons, collisions.isr], axis=2)
     bs = np.zeros(jets.shape[1:], dtype=bool)
     bs[:, [0, 2]] = True
-    merge(jets, bs, detector.merging_distance)
+    merge(jets, bs, DETECTOR.merging_distance)
     pt = transverse_momentum(jets)
 
     factor = np.zeros_like(pt)
     there = pt > 0
     variance = (
-        detector.jet_sampling**2 * pt + (detector.jet_constant * pt) ** 2 + detector.jet_noise**2
+        DETECTOR.jet_sampling**2 * pt + (DETECTOR.jet_constant * pt) ** 2 + DETECTOR.jet_noise**2
     )
     np.divide(np.sqrt(variance), pt, out=factor, where=there)
-    factor = detector.response * np.maximum(1.0 + factor * rng.standard_normal(pt.shape), 0.0)
+    factor = DETECTOR.response * np.maximum(1.0 + factor * rng.standard_normal(pt.shape), 0.0)
     jets *= factor
     visible = jets.sum(axis=2) + collisions.soft
     pt *= factor
-    factor = np.divide(pt + detector.offset, pt, out=np.zeros_like(pt), where=pt > 0)
+    factor = np.divide(pt + DETECTOR.offset, pt, out=np.zeros_like(pt), where=pt > 0)
     jets *= factor
     pt *= factor
     lepton = collisions.lepton * np.maximum(
-        1.0 + detector.lepton_resolution * rng.standard_normal(n), 0.01
+        1.0 + DETECTOR.lepton_resolution * rng.standard_normal(n), 0.01
     )
-    sigma = np.sqrt(detector.missing_constant**2 + detector.missing_sampling**2 * pt.sum(axis=1))
+    sigma = np.sqrt(DETECTOR.missing_constant**2 + DETECTOR.missing_sampling**2 * pt.sum(axis=1))
     missing = -(visible + lepton)[[X, Y]] + sigma * rng.standard_normal((2, n))
 
     eta = pseudorapidity(jets)
-    kept = (pt > detector.jet_pt) & (np.abs(eta) < detector.jet_eta)
+    kept = (pt > DETECTOR.jet_pt) & (np.abs(eta) < DETECTOR.jet_eta)
     lepton_eta = pseudorapidity(lepton)
     near = (
         distance_squared(eta, azimuth(jets), lepton_eta[:, None], azimuth(lepton)[:, None])
-        < detector.isolation**2
+        < DETECTOR.isolation**2
     )
-    tags = bs & kept & (rng.random(bs.shape) < -np.expm1(-pt / detector.tag_turn_on))
+    tags = bs & kept & (rng.random(bs.shape) < -np.expm1(-pt / DETECTOR.tag_turn_on))
     selected = (
-        (transverse_momentum(lepton) > detector.lepton_pt)
-        & (np.abs(lepton_eta) < detector.lepton_eta)
+        (transverse_momentum(lepton) > DETECTOR.lepton_pt)
+        & (np.abs(lepton_eta) < DETECTOR.lepton_eta)
         & ~(near & kept).any(axis=1)
         & (kept.sum(axis=1) >= MIN_JETS)
-        & (tags.sum(axis=1) >= detector.min_tags)
+        & (tags.sum(axis=1) >= DETECTOR.min_tags)
     )
     event = np.flatnonzero(selected)
     pt, kept, tags = pt[event], kept[event], tags[event]

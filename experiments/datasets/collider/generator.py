@@ -7,7 +7,7 @@ and its neutrino, the other to two quarks. Four-momentum is conserved in every s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +76,7 @@ PHYSICS = Physics()
 MAX_ISR = 4
 
 
-@dataclass(frozen=True)
-class Collisions:
+class Collisions(NamedTuple):
     """What happened in n collisions: four-momenta of shape (4, n) in GeV.
 
     ``pair`` is the two tops together, in the signal the resonance. Of ``tops``, ``ws`` and ``bs``
@@ -99,69 +98,37 @@ class Collisions:
     isr: FloatArray
     soft: FloatArray
 
-    def __len__(self) -> int:
-        return self.pair.shape[1]
 
-    @property
-    def total(self) -> FloatArray:
-        """Momentum of everything in the final state, shape (4, n)."""
-        final = self.lepton + self.neutrino + self.soft
-        return final + self.partons.sum(axis=2) + self.isr.sum(axis=2)
-
-
-def generate(
-    kind: Kind,
-    resonance_mass: float,
-    n: int,
-    rng: np.random.Generator,
-    physics: Physics = PHYSICS,
-) -> Collisions:
+def generate(kind: Kind, resonance_mass: float, n: int, rng: np.random.Generator) -> Collisions:
     """Generate n collisions; the background ignores the resonance's mass (GeV)."""
     if kind == "signal":
-        pair_mass = resonance_masses(resonance_mass, n, rng, physics)
+        width = PHYSICS.relative_width * resonance_mass
+        pair_mass = _breit_wigner(resonance_mass, width, n, rng)
         cos_theta = rng.uniform(-1.0, 1.0, n)
         isr_factor = 1.0
-    elif kind == "background":
-        pair_mass = background_masses(n, rng, physics)
-        cos_theta = _forward_angles(pair_mass, rng)
-        isr_factor = physics.isr_background
     else:
-        raise ValueError(f"kind must be 'signal' or 'background', got {kind!r}.")
-    pair, isr, soft = _produce(pair_mass, isr_factor, rng, physics)
+        pair_mass = background_masses(n, rng)
+        cos_theta = _forward_angles(pair_mass, rng)
+        isr_factor = PHYSICS.isr_background
+    pair, isr, soft = _produce(pair_mass, isr_factor, rng)
     top_masses = _breit_wigner(TOP_MASS, TOP_WIDTH, (2, n), rng)
     tops = decay(pair, top_masses[0], top_masses[1], cos_theta, _turns(n, rng))
-    (w_1, b_1), (w_2, b_2) = (_decay_top(top, rng, physics) for top in tops)
+    (w_1, b_1), (w_2, b_2) = (_decay_top(top, rng) for top in tops)
     ws, bs = (w_1, w_2), (b_1, b_2)
-    angles = _helicity_angles(n, rng, physics)
-    lepton, neutrino = decay(ws[0], 0.0, 0.0, angles, _turns(n, rng), _flight(ws[0], bs[0]))
-    first = _virtualities(0.95 * mass(ws[1]), 0.0, rng, physics)
-    second = _virtualities(0.9 * (mass(ws[1]) - first), 0.0, rng, physics)
-    angles = _helicity_angles(n, rng, physics)
-    quarks = decay(ws[1], first, second, angles, _turns(n, rng), _flight(ws[1], bs[1]))
+    lepton, neutrino = _decay_w(ws[0], bs[0], 0.0, 0.0, rng)
+    first = _virtualities(0.95 * mass(ws[1]), 0.0, rng)
+    second = _virtualities(0.9 * (mass(ws[1]) - first), 0.0, rng)
+    quarks = _decay_w(ws[1], bs[1], first, second, rng)
     radiated = [
         parton
         for quark, at_rest in ((bs[0], B_MASS), (bs[1], B_MASS), (quarks[0], 0.0), (quarks[1], 0.0))
-        for parton in _radiate(quark, at_rest, rng, physics)
+        for parton in _radiate(quark, at_rest, rng)
     ]
     partons = np.stack(radiated, axis=2)
     return Collisions(pair, tops, ws, bs, quarks, lepton, neutrino, partons, isr, soft)
 
 
-def resonance_masses(
-    resonance_mass: float, n: int, rng: np.random.Generator, physics: Physics
-) -> FloatArray:
-    """Masses of the resonance: a Breit-Wigner curve cut 5 widths from its peak."""
-    width = physics.relative_width * resonance_mass
-    lowest = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH) + _WIDTHS * width
-    if not lowest < resonance_mass < physics.collision_energy / 2:
-        raise ValueError(
-            f"The resonance must be between {lowest:.0f} and {physics.collision_energy / 2:.0f} "
-            f"GeV, got {resonance_mass}."
-        )
-    return _breit_wigner(resonance_mass, width, n, rng)
-
-
-def background_masses(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
+def background_masses(n: int, rng: np.random.Generator) -> FloatArray:
     """Masses of the Standard Model's pairs: dN/dm proportional to v (m / m_0)^-slope.
 
     m_0 is the threshold, 359 GeV, twice the greatest mass that a top can be drawn with, and
@@ -169,9 +136,9 @@ def background_masses(n: int, rng: np.random.Generator, physics: Physics) -> Flo
     distribution function.
     """
     threshold = 2 * (TOP_MASS + _WIDTHS * TOP_WIDTH)
-    grid = np.geomspace(threshold, physics.collision_energy / 2, 2001)
+    grid = np.geomspace(threshold, PHYSICS.collision_energy / 2, 2001)
     velocity = np.sqrt(1.0 - (threshold / grid) ** 2)
-    density = velocity * (grid / threshold) ** -physics.slope
+    density = velocity * (grid / threshold) ** -PHYSICS.slope
     steps = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
     cumulative = np.concatenate([[0.0], np.cumsum(steps)])
     return np.interp(rng.random(n) * cumulative[-1], cumulative, grid)
@@ -197,16 +164,23 @@ def _forward_angles(pair_mass: FloatArray, rng: np.random.Generator) -> FloatArr
     return np.tanh(rng.uniform(-1.0, 1.0, len(v)) * np.arctanh(v)) / v
 
 
-def _flight(w: FloatArray, b: FloatArray) -> FloatArray:
-    """Direction of the W's flight in its top's rest frame, as the W's own rest frame sees it.
+def _decay_w(
+    w: FloatArray,
+    b: FloatArray,
+    m_1: FloatArray | float,
+    m_2: FloatArray | float,
+    rng: np.random.Generator,
+) -> Pair:
+    """Decay a W about its flight in its top's rest frame, as the W's own rest frame sees it.
 
     There the top, and with it the b, comes from the opposite side.
     """
-    seen = boost_to_rest(b, w)
-    return np.stack([seen[E], -seen[X], -seen[Y], -seen[Z]])
+    seen, n = boost_to_rest(b, w), w.shape[1]
+    flight = np.stack([seen[E], -seen[X], -seen[Y], -seen[Z]])
+    return decay(w, m_1, m_2, _helicity_angles(n, rng), _turns(n, rng), flight)
 
 
-def _helicity_angles(n: int, rng: np.random.Generator, physics: Physics) -> FloatArray:
+def _helicity_angles(n: int, rng: np.random.Generator) -> FloatArray:
     """Cos theta of the lepton (or down quark) about the W's flight in its top's rest frame.
 
     Longitudinal W: 3/4 (1 - c^2), the density of the median of three uniform numbers; left-handed
@@ -215,11 +189,11 @@ def _helicity_angles(n: int, rng: np.random.Generator, physics: Physics) -> Floa
     u = rng.uniform(-1.0, 1.0, (3, n))
     median = np.maximum(np.minimum(u[0], u[1]), np.minimum(np.maximum(u[0], u[1]), u[2]))
     left = 1.0 - 2.0 * np.cbrt(0.5 * (u[0] + 1.0))
-    return np.where(rng.random(n) < physics.longitudinal, median, left)
+    return np.where(rng.random(n) < PHYSICS.longitudinal, median, left)
 
 
 def _produce(
-    pair_mass: FloatArray, isr_factor: float, rng: np.random.Generator, physics: Physics
+    pair_mass: FloatArray, isr_factor: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The pair, the initial-state radiation it recoils against, and the soft radiation.
 
@@ -227,20 +201,20 @@ def _produce(
     energy of the collision, so that each beam gives less than its own.
     """
     n = len(pair_mass)
-    energy = physics.collision_energy
+    energy = PHYSICS.collision_energy
     limit = 0.95 * np.log(energy / pair_mass)
-    sigma = physics.rapidity_width * np.log(energy / pair_mass) / np.log(energy / 500.0)
+    sigma = PHYSICS.rapidity_width * np.log(energy / pair_mass) / np.log(energy / 500.0)
     rapidity = sigma * ndtri(rng.uniform(ndtr(-limit / sigma), ndtr(limit / sigma)))
-    count = rng.poisson(isr_factor * physics.isr_mean, n)
+    count = rng.poisson(isr_factor * PHYSICS.isr_mean, n)
     # Inverse of the distribution function of a power law between two bounds.
-    power = 1.0 - physics.isr_slope
-    low, high = physics.isr_pt_min**power, (0.5 * pair_mass) ** power
+    power = 1.0 - PHYSICS.isr_slope
+    low, high = PHYSICS.isr_pt_min**power, (0.5 * pair_mass) ** power
     u = rng.random((n, MAX_ISR))
     pt = (low + u * (high[:, None] - low)) ** (1.0 / power)
     pt *= np.arange(MAX_ISR) < count[:, None]
-    eta = physics.isr_eta_width * rng.standard_normal((n, MAX_ISR))
+    eta = PHYSICS.isr_eta_width * rng.standard_normal((n, MAX_ISR))
     phi = rng.uniform(-np.pi, np.pi, (n, MAX_ISR))
-    soft_x, soft_y = physics.soft_kt * rng.standard_normal((2, n))
+    soft_x, soft_y = PHYSICS.soft_kt * rng.standard_normal((2, n))
     soft = from_transverse(soft_x, soft_y, rapidity, np.zeros(n))
     recoil = np.hypot(soft_x, soft_y)[:, None] * 2 + np.cumsum(pt, axis=1)
     for sign in (1.0, -1.0):
@@ -251,33 +225,27 @@ def _produce(
     return from_transverse(recoil_x, recoil_y, rapidity, pair_mass), isr, soft
 
 
-def _decay_top(
-    top: FloatArray, rng: np.random.Generator, physics: Physics
-) -> tuple[FloatArray, FloatArray]:
+def _decay_top(top: FloatArray, rng: np.random.Generator) -> Pair:
     n: int = top.shape[1]
     w_mass = _breit_wigner(W_MASS, W_WIDTH, n, rng)
-    b_mass = _virtualities(0.95 * (mass(top) - w_mass), B_MASS, rng, physics)
+    b_mass = _virtualities(0.95 * (mass(top) - w_mass), B_MASS, rng)
     return decay(top, w_mass, b_mass, rng.uniform(-1.0, 1.0, n), _turns(n, rng))
 
 
-def _virtualities(
-    highest: FloatArray, at_rest: float, rng: np.random.Generator, physics: Physics
-) -> FloatArray:
+def _virtualities(highest: FloatArray, at_rest: float, rng: np.random.Generator) -> FloatArray:
     """Masses of quarks: their own, or in those that will radiate dQ/Q above ``fsr_scale``."""
-    highest = np.maximum(highest, physics.fsr_scale)
-    radiating = rng.random(len(highest)) < physics.fsr_probability
-    virtuality = physics.fsr_scale * (highest / physics.fsr_scale) ** rng.random(len(highest))
+    highest = np.maximum(highest, PHYSICS.fsr_scale)
+    radiating = rng.random(len(highest)) < PHYSICS.fsr_probability
+    virtuality = PHYSICS.fsr_scale * (highest / PHYSICS.fsr_scale) ** rng.random(len(highest))
     # A quark whose parent has no mass to spare does not radiate.
-    radiating &= highest > physics.fsr_scale
+    radiating &= highest > PHYSICS.fsr_scale
     return np.where(radiating, virtuality, at_rest)
 
 
-def _radiate(
-    quark: FloatArray, at_rest: float, rng: np.random.Generator, physics: Physics
-) -> tuple[FloatArray, FloatArray]:
+def _radiate(quark: FloatArray, at_rest: float, rng: np.random.Generator) -> Pair:
     """Split quarks off their mass shell into quark and gluon; the gluon's share falls as 1/z."""
     n = quark.shape[1]
-    share = physics.fsr_soft ** rng.random(n)
+    share = PHYSICS.fsr_soft ** rng.random(n)
     phi = _turns(n, rng)
     off_shell: NDArray[np.bool_] = mass(quark) > at_rest + 1.0
     gluon = np.zeros_like(quark)

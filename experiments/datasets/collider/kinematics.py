@@ -7,7 +7,7 @@ trailing axes count events (and particles) and broadcast.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
@@ -87,20 +87,10 @@ def boost_to_rest(p: FloatArray, frame: FloatArray) -> FloatArray:
     return boost(p, np.stack([frame[E], -frame[X], -frame[Y], -frame[Z]]))
 
 
-def breakup_momentum(m: ArrayLike, m_1: ArrayLike, m_2: ArrayLike) -> FloatArray:
-    """Momentum of the two products of a decay at rest.
-
-    sqrt((m^2 - (m_1 + m_2)^2) (m^2 - (m_1 - m_2)^2)) / 2m; zero if the decay cannot happen.
-    """
-    m, m_1, m_2 = (np.asarray(value, dtype=np.float64) for value in (m, m_1, m_2))
-    square = (m * m - (m_1 + m_2) ** 2) * (m * m - (m_1 - m_2) ** 2)
-    return np.sqrt(np.maximum(square, 0.0)) / (2 * m)
-
-
 def decay(
     parent: FloatArray,
-    m_1: ArrayLike,
-    m_2: ArrayLike,
+    m_1: FloatArray | float,
+    m_2: FloatArray | float,
     cos_theta: FloatArray,
     phi: FloatArray,
     axis: FloatArray | None = None,
@@ -108,9 +98,12 @@ def decay(
     """Two-body decay into products of masses m_1 and m_2, which add up to the parent.
 
     The angles are the first product's in the parent's rest frame, about the directions of ``axis``,
-    by default the beam.
+    by default the beam. Both products have the momentum
+    p = sqrt((m^2 - (m_1 + m_2)^2) (m^2 - (m_1 - m_2)^2)) / 2m there.
     """
-    p = breakup_momentum(mass(parent), m_1, m_2)
+    m = mass(parent)
+    square = (m * m - (m_1 + m_2) ** 2) * (m * m - (m_1 - m_2) ** 2)
+    p = np.sqrt(np.maximum(square, 0.0)) / (2 * m)
     transverse = p * np.sqrt(np.maximum(1.0 - cos_theta * cos_theta, 0.0))
     x, y, z = transverse * np.cos(phi), transverse * np.sin(phi), p * cos_theta
     if axis is not None:
@@ -125,11 +118,8 @@ def _turn(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Turn vectors so that what pointed along z points along the axis."""
     length, pt = momentum(axis), transverse_momentum(axis)
-    still = length == 0
-    cos_polar = np.divide(axis[Z], length, out=np.ones_like(length), where=~still)
-    sin_polar = np.divide(pt, length, out=np.zeros_like(length), where=~still)
-    cos_turn = np.divide(axis[X], pt, out=np.ones_like(pt), where=pt > 0)
-    sin_turn = np.divide(axis[Y], pt, out=np.zeros_like(pt), where=pt > 0)
+    cos_polar, sin_polar = axis[Z] / length, pt / length
+    cos_turn, sin_turn = axis[X] / pt, axis[Y] / pt
     tilted = cos_polar * x + sin_polar * z
     return (
         cos_turn * tilted - sin_turn * y,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.datasets.collider.detector import MIN_JETS, Measured
 from experiments.datasets.collider.generator import TOP_MASS, W_MASS
@@ -28,27 +27,19 @@ _TRIPLES = np.array(list(combinations(range(_CANDIDATES), 3)))
 _UNLIKELY = 1e6
 
 
-def neutrino_pz(
-    lepton: FloatArray, missing: FloatArray, w_mass: float = W_MASS
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Solve (lepton + neutrino)^2 = w_mass^2 for the neutrino's momentum along the beam.
+def neutrino(lepton: FloatArray, missing: FloatArray) -> FloatArray:
+    """Four-momentum of the neutrino, shape (4, n), from (lepton + neutrino)^2 = W_MASS^2.
 
-    With a = w_mass^2 / 2 + lepton_t . missing: p_z = (a l_z +- l sqrt(a^2 - l_t^2 missing^2)) /
+    With a = W_MASS^2 / 2 + lepton_t . missing: p_z = (a l_z +- l sqrt(a^2 - l_t^2 missing^2)) /
     l_t^2. Of two solutions the one with the smaller |p_z|; if there is none, the real part.
-    The second array says for which events it has a solution.
     """
     lepton_pt2 = lepton[X] ** 2 + lepton[Y] ** 2
-    a = 0.5 * w_mass**2 + lepton[X] * missing[0] + lepton[Y] * missing[1]
+    a = 0.5 * W_MASS**2 + lepton[X] * missing[0] + lepton[Y] * missing[1]
     discriminant = a * a - lepton_pt2 * (missing[0] ** 2 + missing[1] ** 2)
     root = lepton[E] * np.sqrt(np.maximum(discriminant, 0.0))
     # Opposite signs cancel in the smaller solution.
     centre = a * lepton[Z]
-    return (centre - np.copysign(root, centre)) / lepton_pt2, discriminant >= 0
-
-
-def neutrino(lepton: FloatArray, missing: FloatArray) -> FloatArray:
-    """Four-momentum of the neutrino by the W's mass, shape (4, n)."""
-    pz, _ = neutrino_pz(lepton, missing)
+    pz = (centre - np.copysign(root, centre)) / lepton_pt2
     return np.stack([np.sqrt(missing[0] ** 2 + missing[1] ** 2 + pz * pz), *missing, pz])
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.datasets.collider.detector import DETECTOR, Detector, measure
-from experiments.datasets.collider.generator import PHYSICS, Kind, Physics, generate
+from experiments.datasets.collider.detector import measure
+from experiments.datasets.collider.generator import Kind, generate
 from experiments.datasets.collider.kinematics import FloatArray
 from experiments.datasets.collider.reconstruction import raw_features
 
@@ -14,24 +14,12 @@ from experiments.datasets.collider.reconstruction import raw_features
 _BATCH = 4096
 
 
-def simulate(
-    kind: Kind,
-    mass: float,
-    n: int,
-    rng: np.random.Generator,
-    physics: Physics = PHYSICS,
-    detector: Detector = DETECTOR,
-) -> FloatArray:
+def simulate(kind: Kind, mass: float, n: int, rng: np.random.Generator) -> FloatArray:
     """Simulate collisions until n have been selected; give their 27 features in GeV and radians.
 
     The first rows of a longer simulation with the same state of ``rng`` are those of a shorter one.
     """
     parts: list[FloatArray] = []
-    selected = 0
-    while selected < n or not parts:
-        rows = raw_features(measure(generate(kind, mass, _BATCH, rng, physics), rng, detector))
-        if not len(rows):
-            raise RuntimeError(f"None of {_BATCH} collisions was selected; loosen the detector.")
-        parts.append(rows)
-        selected += len(rows)
+    while sum(map(len, parts)) < n:
+        parts.append(raw_features(measure(generate(kind, mass, _BATCH, rng), rng)))
     return np.concatenate(parts)[:n]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from cell_factory import make_cell, without_times
 
-from baselines.reference import SourceOnly
 from experiments.cells import repetitions
 from experiments.cells.cell import Cell
-from experiments.cells.repetitions import kept_outcomes, lost_outcome, record_of, run_cell
+from experiments.cells.repetitions import lost_outcome, record_of, run_cell
 from experiments.cells.state import cell_state, state_of
 from experiments.store.records import RecordStore, dumps
 from krda.density.training import DivergenceError
@@ -111,41 +110,6 @@ def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tm
     assert cell_state(cell, store).state == "done"
 
 
-def test_finished_repetitions_of_a_failed_record_are_taken_over(monkeypatch):
-    cell = failing_cell(monkeypatch, {1: ValueError("once")})
-    first = run_cell(cell)
-    second = run_cell(cell, first)
-    assert second.complete
-    for r in (0, 2, 3):
-        assert second.outcomes[r] == first.outcomes[r], "times included: it was not run again"
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_prediction_that_is_nan_or_infinite_fails_the_repetition(value, monkeypatch):
-    class Predicting(SourceOnly):
-        def predict(self, X):
-            return np.where(np.arange(len(X)) == 3, value, 0.0)
-
-    monkeypatch.setattr(Cell, "make_method", lambda self, seed: Predicting())
-    record = run_cell(make_cell())
-    assert {o.status for o in record.outcomes} == {"diverged"}
-    assert "NaN or infinity for 1 of" in record.outcomes[0].error
-    assert record.accuracies == ()
-
-
-def test_a_repetition_that_was_kept_keeps_its_own_environment(monkeypatch):
-    cell = failing_cell(monkeypatch, {1: ValueError("once")})
-    monkeypatch.setattr("experiments.store.provenance.environment", lambda: {"git_revision": "old"})
-    first = run_cell(cell)
-    assert all(o.environment is None for o in first.outcomes)
-    monkeypatch.setattr("experiments.store.provenance.environment", lambda: {"git_revision": "new"})
-    second = run_cell(cell, first)
-    assert second.environment["git_revision"] == "new"
-    assert [e["git_revision"] for e in second.environments] == ["old", "new", "old", "old"]
-    third = record_of(cell, cell.data_sha256(), kept_outcomes(second))
-    assert [e["git_revision"] for e in third.environments] == ["old", "new", "old", "old"]
-
-
 def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):
     cell = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
     assert cell_state(cell, RecordStore(tmp_path)).state == "missing"
@@ -162,8 +126,8 @@ def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):
 
 
 def lost_record(cell, status, error):
-    outcomes = {r: lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)}
-    return record_of(cell, cell.data_sha256(), outcomes)
+    outcomes = [lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)]
+    return record_of(cell, cell.data_sha256(), outcomes, {})
 
 
 def test_the_state_of_a_cell_follows_its_record(tmp_path, monkeypatch):

@@ -86,6 +86,7 @@ def test_predictions_of_the_wrong_shape_are_an_error():
         lambda y: [None] * len(y),
         lambda y: [*y[:-1], "0"],
         lambda y: np.array([[], *y[1:]], dtype=object),
+        lambda y: [np.nan] * len(y),
     ],
 )
 def test_predictions_that_are_no_labels_of_the_training_rows_are_an_error(predict, labels):

@@ -31,17 +31,17 @@ def test_unlocked_labels_cannot_be_changed_and_later_changes_do_not_reach_them()
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("part", "change"),
     [
-        ({"ys": np.zeros(3)}, "source rows and labels"),
-        ({"yt": LockedLabels(np.zeros(3))}, "target rows and labels"),
-        ({"y_test": LockedLabels(np.zeros(3))}, "test rows and labels"),
-        ({"Xt": np.zeros((300, 5))}, "source and target columns"),
-        ({"X_test": np.zeros((1000, 5))}, "source and test columns"),
+        ("source", {"ys": np.zeros(3)}),
+        ("target", {"yt": LockedLabels(np.zeros(3))}),
+        ("test", {"y_test": LockedLabels(np.zeros(3))}),
+        ("target", {"Xt": np.zeros((300, 5))}),
+        ("test", {"X_test": np.zeros((1000, 5))}),
     ],
 )
-def test_a_task_whose_parts_do_not_agree_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_task_whose_parts_do_not_agree_is_refused(part, change):
+    with pytest.raises(ValueError, match=f"the {part} rows must have the shape"):
         replace(Moons().task("40"), **change)
 
 

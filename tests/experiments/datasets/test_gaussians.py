@@ -18,7 +18,7 @@ def test_the_tasks_are_the_papers():
 
 def test_each_component_has_its_mixtures_mean_and_covariance():
     data = Gaussians(n_source=40_000)
-    source, _ = data.mixtures("4-8")
+    source = data.mixture("4-8", "source", 4, 0.0)
     task = data.task("4-8")
     for j in range(4):
         rows = task.Xs[task.ys == j]

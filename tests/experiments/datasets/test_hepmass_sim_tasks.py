@@ -83,6 +83,3 @@ def test_units_are_those_of_hepmass() -> None:
 def test_what_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="no task '500-500'"):
         HepmassSim().task("500-500")
-    for mass, part in ((600, "training"), (500, "validation")):
-        with pytest.raises(ValueError, match="training and test rows of the masses"):
-            HepmassSim().rows(mass, part)

@@ -6,7 +6,6 @@ import pytest
 from cell_factory import make_cell
 
 from experiments.catalogue import config_names
-from experiments.cells import cell as cells
 from experiments.cells.cell import Cell
 from experiments.store import fingerprint
 from experiments.store.fingerprint import library_versions
@@ -21,7 +20,7 @@ def f(x: float) -> float:
 
 
 def dump(source):
-    return fingerprint._dump(ast.parse(source))
+    return fingerprint._code(ast.parse(source))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,6 @@ KRDA = {name for name in config_names("method") if name.startswith("krda")}
 
 def concerned_by(monkeypatch, module):
     """The data sets and methods whose cells have another fingerprint once a module is changed."""
-    cells._code.cache_clear()
     before = {key: Cell(cell.config).code for key, cell in CELLS.items()}
     parse = fingerprint._parse
 
@@ -79,16 +77,14 @@ def concerned_by(monkeypatch, module):
 
     with monkeypatch.context() as patch:
         patch.setattr(fingerprint, "_parse", parse_changed)
-        cells._code.cache_clear()
         after = {key: Cell(cell.config).code for key, cell in CELLS.items()}
-    cells._code.cache_clear()
     return {key for key in CELLS if after[key] != before[key]}
 
 
 @pytest.mark.parametrize(
     "module",
     [
-        "experiments.cells.methods",
+        "experiments.cells.protocol",
         "experiments.threads",
         "krda.base",
     ],

@@ -11,7 +11,6 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -75,7 +74,7 @@ class TestRoundTrip:
         self, config: dict[str, object], accuracy: float, seed: int, error: str
     ) -> None:
         outcomes = (
-            dataclasses.replace(failed(1, error), environment=config),
+            failed(1, error),
             dataclasses.replace(done(0, accuracy), seed=seed),
         )
         record = make_record(config=config, outcomes=outcomes, environment=config)
@@ -99,17 +98,6 @@ class TestRoundTrip:
         checksum = content.pop("sha256")
         assert checksum == sha256_of(content)
         assert text == json.dumps(content | {"sha256": checksum}, sort_keys=True, indent=1) + "\n"
-
-    def test_an_environment_of_its_own_is_kept_and_costs_no_key_elsewhere(
-        self, store: RecordStore
-    ) -> None:
-        own = dataclasses.replace(done(0), environment={"cpu": "old"})
-        record = make_record(outcomes=(own, done(1)), environment={"cpu": "new"})
-        path = store.write(record)
-        assert store.read(path) == record
-        assert record.environments == ({"cpu": "old"}, {"cpu": "new"})
-        outcomes = json.loads(path.read_text("ascii"))["outcomes"]
-        assert [("environment" in outcome) for outcome in outcomes] == [True, False]
 
 
 class TestSuperseding:
@@ -139,33 +127,17 @@ INVALID_OUTCOMES: list[dict[str, object]] = [
     {"accuracy": None},
     {"accuracy": 1.0000001},
     {"accuracy": math.nan},
-    {"accuracy": True},
-    {"accuracy": 10**400},
-    {"environment": ["cpu"]},
     {"status": "failed", "error": "x"},  # with an accuracy
     {"status": "failed", "accuracy": None},  # without an error
     {"error": "x"},
     {"status": "ok"},
-    {"fit_seconds": -1.0},
-    {"predict_seconds": None},
-    {"seed": 1.0},
-    {"repetition": True},
 ]
 
 INVALID_RECORDS: list[dict[str, object]] = [
-    {"dataset": ".."},
-    {"task": "../../etc"},
-    {"task": ".hidden"},
-    {"task": "40\n"},
-    {"task": "40°"},
-    {"method": ""},
-    {"method": "a" * 101},
     {"outcomes": ()},
     {"outcomes": (done(0), done(0))},
     {"outcomes": (done(1), done(2))},
-    {"data_sha256": "da"},
-    {"config_sha256": "DA" * 32},
-    {"config": {"a": [1, {"b": math.nan}]}},
+    {"config_sha256": "ab" * 32},
 ]
 
 
@@ -178,7 +150,13 @@ def test_an_invalid_outcome_is_refused(changes: dict[str, object]) -> None:
 @pytest.mark.parametrize("changes", INVALID_RECORDS, ids=str)
 def test_an_invalid_record_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="must be"):
-        make_record(**({"config_sha256": "aa" * 32} | changes))
+        make_record(**changes)
+
+
+@pytest.mark.parametrize("name", ["..", "../../etc", ".hidden", "40\n", "40°", "", "a" * 101])
+def test_a_name_that_is_no_place_in_the_store_is_refused(name: str, store: RecordStore) -> None:
+    with pytest.raises(ValueError, match="must be 1 to 100 letters"):
+        store.write(make_record(task=name))
 
 
 def resigned(record: Record, **changes: object) -> bytes:
@@ -308,24 +286,6 @@ class TestDamage:
         copy.write_bytes(path.read_bytes())
         assert_noticed(store, copy, "belongs to")
         assert list(store.scan()) == [make_record()]
-
-    def test_config_that_shares_twelve_digits_is_not_taken_for_another(
-        self, store: RecordStore
-    ) -> None:
-        digest = make_record().config_sha256
-        store.write(make_record())
-        other = digest[:-1] + ("0" if digest[-1] != "0" else "1")
-        with pytest.raises(RecordError, match="another config"):
-            store.get("moons", "40", "krda", other)
-
-    @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
-    def test_what_is_no_file_is_noticed_and_not_waited_for(
-        self, store: RecordStore, make: Callable[[Path], None]
-    ) -> None:
-        path = store.path_of(make_record())
-        path.parent.mkdir(parents=True)
-        make(path)
-        assert_noticed(store, path, "regular file")
 
 
 class TestTemporaryFiles:

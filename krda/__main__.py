@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         console.complain('Reading CSV files needs pandas: pip install "krda[cli]".')
         return 1
-    except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
+    except (ValueError, ArithmeticError, MemoryError, RuntimeError, OSError) as error:
         console.complain(str(error) or type(error).__name__)
         return 1
     return 3 if console.lost else 0

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speed.fits import prepare_pot
-from speed.measure import Case, Limits, NotRun, Prepared, measure, require
+from speed.cases import prepare_pot
+from speed.measure import Case, Limits, NotRun, Prepared, measure
 
 
 def prepare_array(n, path=None):
@@ -32,7 +32,7 @@ def prepare_sleep(seconds):
 
 
 def prepare_missing():
-    require("a_module_that_nobody_has")
+    import a_module_that_nobody_has  # noqa: F401
 
 
 def prepare_failure(deed, run, path):
@@ -107,7 +107,7 @@ def test_a_case_gets_the_threads_that_it_asks_for():
 
 def test_matrices_that_do_not_fit_are_refused_before_they_are_allocated():
     with pytest.raises(NotRun, match="would take 320 GB, more than 6 GB"):
-        prepare_pot(100_000, 2, "emd")
+        prepare_pot(100_000, 2, exact=True)
 
 
 @pytest.mark.parametrize("run", [1, 2, 0], ids=["first run", "second run", "description"])

@@ -13,8 +13,7 @@ from csv_files import change, column, set_column
 
 from krda import KRDA
 from krda.__main__ import CLASSIFIERS, main
-from krda.command.predictions import write_predictions
-from krda.command.run import make_classifier
+from krda.command.run import make_classifier, write_predictions
 from krda.command.tables import TableError
 
 QUICK = ["--max-steps", "20", "--hidden-size", "8", "--refits", "1"]
@@ -116,6 +115,9 @@ def test_an_output_that_cannot_be_is_refused_before_the_fit(files, capsys, monke
 
 def test_what_the_fit_refuses_is_an_error_without_a_traceback(files, capsys):
     target = (files / "target.csv").read_text()
+    (files / "target.csv").unlink()
+    assert run() == 1
+    assert "No such file" in capsys.readouterr().err
     (files / "target.csv").write_text("x,y\n1,2\n")
     assert run() == 1
     printed = capsys.readouterr()
@@ -125,6 +127,8 @@ def test_what_the_fit_refuses_is_an_error_without_a_traceback(files, capsys):
     change("source.csv", lambda t: t.assign(moon="one"))
     assert run() == 1
     assert capsys.readouterr().err.startswith("error: ys has one class only")
+    assert run("--drop", "x", "y") == 1
+    assert "no column but the label" in capsys.readouterr().err
     assert not (files / "predictions.csv").exists()
 
 
@@ -209,41 +213,35 @@ def test_escape_sequences_are_shown_and_not_obeyed(files, capsys):
 def test_predictions_survive_a_second_write_that_fails(files):
     resource = pytest.importorskip("resource")
     path, columns = files / "out.csv", {"prediction": np.arange(1000)}
-    write_predictions(path, columns, force=False)
+    write_predictions(path, columns)
     before = path.read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limits[1]))
     try:
         with pytest.raises(TableError, match="cannot be written"):
-            write_predictions(path, columns | {"a": np.arange(1000)}, force=True)
+            write_predictions(path, columns | {"a": np.arange(1000)})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before
     assert not list(files.glob(".*"))
 
 
-def test_a_write_that_is_interrupted_leaves_no_file(files, monkeypatch):
+def test_a_write_that_is_interrupted_leaves_no_file_and_a_link_stays_a_link(files, monkeypatch):
+    path, link = files / "real.csv", files / "link.csv"
+    link.symlink_to(path)
+    write_predictions(link, {"prediction": [1]})
+    assert link.is_symlink()
+    assert path.read_text() == "row,prediction\n0,1\n"
+    before = set(files.iterdir())
+
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("os.fsync", interrupt)
+    monkeypatch.setattr(Path, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_predictions(files / "out.csv", {"prediction": [1]}, force=False)
-    assert {path.name for path in files.iterdir()} == {"source.csv", "target.csv"}
-
-
-def test_a_file_that_appears_meanwhile_is_kept_and_a_link_stays_a_link(files):
-    path, link = files / "real.csv", files / "link.csv"
-    path.write_text("mine")
-    path.chmod(0o640)
-    link.symlink_to(path)
-    with pytest.raises(TableError, match="cannot be written"):
-        write_predictions(link, {"prediction": [1]}, force=False)
-    assert path.read_text() == "mine"
-    write_predictions(link, {"prediction": [1]}, force=True)
-    assert link.is_symlink()
+        write_predictions(link, {"prediction": [2]})
+    assert set(files.iterdir()) == before
     assert path.read_text() == "row,prediction\n0,1\n"
-    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_predictions_are_kept_when_the_check_fails(files, capsys, monkeypatch):

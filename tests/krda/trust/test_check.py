@@ -1,9 +1,9 @@
-"""The check of a fit: each finding is made where it must be and nowhere else."""
+"""The check of a fit: what it finds in rows, and what it refuses."""
 
-import dataclasses
 import json
 import math
 import warnings
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -17,82 +17,12 @@ from sklearn.svm import SVC
 
 from krda import KRDA, DivergenceError, KnotheRosenblatt
 from krda.diagnostics import energy_distance
-from krda.trust.check import _check_left_out, _energy_noise, _Folds, assess
-from krda.trust.report import Assessment, ClassShare
-from krda.trust.statistics import (
-    DISAGREEMENT,
-    MIN_ROWS,
-    N_PARTS,
-    SHARE_LEFT,
-    WORSE_NATS,
-    ColumnGap,
-    DensityCheck,
-    Difference,
-    RefitCheck,
-    TransportCheck,
-)
+from krda.trust.check import _check_left_out, _energy_noise, _folds, assess
+from krda.trust.statistics import MIN_ROWS, N_PARTS, SHARE_LEFT
+from studies.trust_levels import Shift, checks, moves
 
 QUICK = {"max_steps": 30, "hidden_size": 10, "n_components": 3, "random_state": 0}
-
-DENSITIES = (
-    DensityCheck("source", 30, 1.0, 2.0, -1.0, 0.2),
-    DensityCheck("target", 30, 1.0, 2.0, -1.0, 0.2),
-)
-TRANSPORT = TransportCheck(
-    before=0.5,
-    after=0.005,
-    standardized=0.3,
-    change=Difference(-0.495, 0.02, 3),
-    lead=Difference(0.295, 0.02, 3),
-    noise=0.01,
-    columns=(),
-    column_noise=0.1,
-)
-STEADY = RefitCheck((0.01, 0.03))
-
-
-def assessed(transport=None, density=None, **changes):
-    """An assessment of a good fit, except for the changes."""
-    densities = (DENSITIES[0], dataclasses.replace(DENSITIES[1], **(density or {})))
-    given = {
-        "n_source": 100,
-        "n_target": 100,
-        "densities": densities,
-        "transport": dataclasses.replace(TRANSPORT, **(transport or {})),
-        "seeds": STEADY,
-        "orders": STEADY,
-        "agreement_source_only": 1.0,
-        "agreement_standardized": 0.9,
-        "classes": (ClassShare("a", 1, 1, 1, 1),),
-        "source_only": (0, 1, 1),
-        "standardized": (0, 1, 1),
-    }
-    return Assessment(**(given | changes))
-
-
-def found(*args, **changes):
-    return assessed(*args, **changes).findings
-
-
-class Moves(KRDA):
-    """KRDA without any training to speak of, which moves the first column by ``by`` instead."""
-
-    by = 0.0
-
-    def __init__(self, *, classifier=None, column_order="given", random_state=0):
-        super().__init__(1, 2, classifier=classifier, column_order=column_order, max_steps=1,
-                         random_state=random_state)  # fmt: skip
-
-    def _transport(self, X):
-        return X + np.array([self.by, 0.0])
-
-
-class Exact(Moves):
-    by = -1.0
-
-
-class Mirror(Moves):
-    by = -2.0
+Exact = moves(-1)
 
 
 def shifted_normals(seed, n=100, shift=1.0):
@@ -102,16 +32,11 @@ def shifted_normals(seed, n=100, shift=1.0):
     return Xs, np.arange(n) % 2, Xt
 
 
-def left_out_only(model, data, seed):
-    """The part of an assessment that is judged by rows left out: the rest takes longer."""
-    Xs, _, Xt = data
-    return _check_left_out(model.fit(*data), Xs, Xt, 1, np.random.default_rng(seed))[1]
-
-
-def assess_quietly(model, data, seed=0, n_refits=1):
+def assess_quietly(kind, data, seed=0, n_refits=1):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows transported far outside
-        return assess(model.fit(*data), *data, n_refits=n_refits, random_state=seed)
+        model = kind(1, 2, max_steps=1, random_state=0).fit(*data)
+        return assess(model, *data, n_refits=n_refits, random_state=seed)
 
 
 def rotated_moons(n=300, degrees=40):
@@ -125,172 +50,6 @@ def rotated_moons(n=300, degrees=40):
 def quick():
     data = rotated_moons(120)
     return KRDA(**QUICK).fit(*data), data
-
-
-# Findings, by the numbers
-
-
-def test_numbers_that_are_all_fine_give_no_finding():
-    assert found() == ()
-    assert assessed().warnings == ()
-    assert "no proof" in str(assessed())
-
-
-def test_a_density_is_worse_than_a_gaussian_beyond_chance_and_a_trifle_only():
-    worse = ("worse density",)
-    assert found(density={"excess": 0.40, "excess_error": 0.2}) == ()  # t of 29 degrees: 2.05
-    assert found(density={"excess": 0.42, "excess_error": 0.2}) == worse
-    few = {"excess": 0.42, "excess_error": 0.2, "n_held_out": 5}  # 4 degrees: 2.78
-    assert found(density=few) == ()
-    assert found(density={"excess": WORSE_NATS, "excess_error": 0.001}) == ()
-    assert found(density={"excess": 1.1 * WORSE_NATS, "excess_error": 0.001}) == worse
-    assert found(density={"excess": math.inf, "excess_error": math.nan}) == worse
-    nan = {"n_held_out": 0, "excess": math.nan, "excess_error": math.nan}
-    assert found(density=nan) == ()
-
-
-def test_densities_as_good_as_a_gaussian_are_called_worse_in_one_check_of_twenty():
-    n = 5
-    excess = 100 * np.random.default_rng(n).normal(size=(4000, 2, n))  # no trifle
-    errors = excess.std(axis=2, ddof=1) / math.sqrt(n)
-    worse = [
-        any(DensityCheck("source", n, 0, 0, m, e).worse for m, e in zip(*check, strict=True))
-        for check in zip(excess.mean(axis=2), errors, strict=True)
-    ]
-    assert np.mean(worse) == pytest.approx(0.05, abs=0.012)  # binomial error 0.0035
-
-
-def test_a_growing_distance_is_found_beyond_its_interval_and_noise_only():
-    grows = {"before": 0.02, "after": 0.03, "change": Difference(0.01, 0.002, 3)}
-    assert found(grows) == ("further",)
-    assert found(grows | {"change": Difference(0.01, 0.02, 3)}) == ("undecided",)
-    assert found(grows | {"before": 0.005}) == ("further",)
-    assert found(grows | {"before": 0.005, "after": 0.008}) == ("no shift",)
-
-
-def test_a_shift_of_which_much_is_left_is_found_beyond_the_bound_and_noise_only():
-    edge = SHARE_LEFT * TRANSPORT.before
-    assert found({"after": edge}) == ()
-    assert found({"after": 1.2 * edge}) == ("still far",)
-    assert found({"before": 0.02, "after": 0.01}) == ()
-    assert found({"before": 0.02, "after": 0.011}) == ("still far",)
-
-
-def test_standardising_suffices_unless_krda_is_shown_to_be_nearer():
-    def suffices(**changes):
-        return "standardising suffices" in found(changes)
-
-    unsure = Difference(0.005, 0.02, 3)
-    assert suffices(standardized=0.01)  # within the noise
-    assert not suffices(standardized=0.011, lead=unsure)  # out of it, where KRDA is within
-    assert suffices(after=0.03, standardized=0.029)
-    assert suffices(after=0.03, standardized=0.035, lead=unsure)
-    assert not suffices(after=0.03, standardized=0.035, lead=Difference(0.005, 0.002, 3))
-    assert not suffices(before=0.009, standardized=0.0)  # nothing to adapt
-
-
-def test_a_column_that_is_taken_away_from_the_target_is_found_whatever_the_whole_rows_say():
-    gaps = (ColumnGap("income", 0.07, 0.42), ColumnGap("age", 0.5, 0.3), ColumnGap("x", 0.0, 0.09))
-    checked = assessed({"columns": gaps})
-    assert checked.findings == ("spoilt columns",)
-    assert [gap.name for gap in checked.transport.spoilt] == ["income"]  # nearer; within noise
-
-
-def test_the_seed_is_blamed_by_the_mean_of_its_refits():
-    assert found(seeds=RefitCheck((0.0, 2 * DISAGREEMENT))) == ()
-    assert found(seeds=RefitCheck((0.2, 0.4))) == ("seed decides",)
-    assert found(seeds=RefitCheck(())) == ()
-
-
-def test_the_order_is_blamed_for_what_it_does_beyond_a_seed():
-    seeds = RefitCheck((0.04, 0.05, 0.06))
-    assert found(seeds=seeds, orders=RefitCheck((0.0, 0.1, 0.19))) == ()
-    assert found(seeds=seeds, orders=RefitCheck((0.25, 0.30, 0.35))) == ("order decides",)
-    equal = RefitCheck((0.0, 0.0, 0.0))
-    assert found(seeds=equal, orders=RefitCheck((0.3,))) == ("order decides",)
-    assert found(orders=RefitCheck(())) == ()
-
-
-def test_what_any_other_fit_does_is_not_put_down_to_the_order():
-    seeds, orders = RefitCheck((0.134, 0.156, 0.119)), RefitCheck((0.160, 0.120, 0.128))
-    assert found(seeds=seeds, orders=orders) == ("seed decides",)
-    # Too few or too different to say which it is, but more than the bound.
-    for s, o in (((0.09,), (0.2,)), ((0.0, 0.1, 0.18), (0.05, 0.12, 0.2)), ((), (0.2, 0.2))):
-        either = found(seeds=RefitCheck(s), orders=RefitCheck(o))
-        assert either == ("order or seed decides",)
-
-
-def test_orders_that_do_what_seeds_do_are_blamed_in_one_check_of_twenty():
-    drawn = np.random.default_rng(3).normal(0.15, 0.03, size=(4000, 6))
-    blamed = [
-        "order decides" in found(seeds=RefitCheck(tuple(x[:3])), orders=RefitCheck(tuple(x[3:])))
-        for x in drawn
-    ]
-    assert np.mean(blamed) == pytest.approx(0.05, abs=0.012)
-
-
-def test_the_error_of_a_mean_allows_for_rows_that_fits_share():
-    values = [[1.0, 2.0, 3.0, 4.0, 5.0], [5.0, 4.0, 3.0, 2.0, 1.0]]
-    mean = Difference.of(values)
-    assert mean.mean == 3
-    assert mean.error == pytest.approx(math.sqrt(2.5 * (1 / 5 + 1 / 4)))
-    assert mean == dataclasses.replace(Difference.of(values[:1]), n_splits=2)  # no gain
-    low, high = mean.interval
-    assert (low + high) / 2 == pytest.approx(3)
-    assert high - 3 == pytest.approx(1.8595 * mean.error, rel=1e-4)  # Student's, 8 degrees
-    assert all(map(math.isnan, TransportCheck().change.interval))
-
-
-# Words
-
-
-@pytest.mark.parametrize(
-    ("finding", "number", "given"),
-    [
-        ("worse density", "target", {"density": {"excess": 1.0}}),
-        ("too few rows", str(MIN_ROWS), {"n_source": MIN_ROWS - 1}),
-        ("further", "0.0300",
-         {"transport": {"before": 0.02, "after": 0.03, "change": Difference(0.01, 0.002, 3)}}),
-        ("no shift", "0.0000", {"transport": {"before": -0.0021}}),
-        ("still far", "0.2000", {"transport": {"after": 0.2}}),
-        ("undecided", "0.2000", {"transport": {"after": 0.2, "change": Difference(-0.3, 0.9, 3)}}),
-        ("spoilt columns", "income", {"transport": {"columns": (ColumnGap("income", 0.1, 0.4),)}}),
-        ("standardising suffices", "0.0042", {"transport": {"standardized": 0.0042}}),
-        ("order decides", "30.0%", {"orders": RefitCheck((0.25, 0.3, 0.35))}),
-        ("order or seed decides", "30.0%",
-         {"seeds": RefitCheck(()), "orders": RefitCheck((0.25, 0.35))}),
-        ("seed decides", "30.0%", {"seeds": RefitCheck((0.2, 0.4))}),
-        ("failed refits", "DivergenceError: lost",
-         {"seeds": RefitCheck((0.0,), ("DivergenceError: lost",))}),
-        ("far rows", "7 {rows}", {"far_rows": "7 {rows}"}),
-        ("missing class", "a {b}", {"classes": (ClassShare("a {b}", 0.5, 0, 0, 0),)}),
-    ],
-)  # fmt: skip
-def test_each_finding_has_a_sentence_with_its_numbers(finding, number, given):
-    checked = assessed(**given)
-    assert checked.findings == (finding,)
-    (warning,) = checked.warnings
-    assert number in warning
-    assert "nan" not in warning
-    assert warning[:40] in str(checked)
-
-
-def test_an_energy_distance_below_zero_is_shown_as_zero_and_kept_as_it_is():
-    checked = assessed({"before": -0.0021, "after": -0.00001, "standardized": -0.003})
-    assert not any("-0.00" in line.partition("(")[0] for line in str(checked).splitlines())
-    assert checked.to_dict()["transport"]["before"] == -0.0021
-
-
-def test_escape_sequences_in_names_are_shown_in_a_report():
-    gap = ColumnGap("a\x1b[2J\nb", 0.1, 0.2)
-    classes = (ClassShare("\x1b[31m", 1, 1, 1, 1),)
-    report = str(assessed({"columns": (gap,)}, classes=classes))
-    assert "\x1b" not in report
-    assert "a\\x1b[2J\\nb (0.10 before" in report
-    assert "\\x1b[31m" in report
-
-
-# Findings, from rows
 
 
 def test_a_good_fit_gives_no_finding():
@@ -312,43 +71,39 @@ def test_the_order_of_the_columns_decides_on_rotated_moons():
     checked = assess(KRDA(random_state=0, max_steps=300).fit(*data), *data, n_refits=2)
     assert "order decides" in checked.findings
     assert checked.orders.mean > 0.2
-    assert checked.seeds.worst < 0.05
+    assert max(checked.seeds.disagreement) < 0.05
+
+
+def known(model, shift, n=40):
+    """Check a known transport of shifted normal tables, several times."""
+    return list(islice(checks(model, shift, (100, 2), 1), n))
 
 
 def test_a_transport_that_does_nothing_is_found_wherever_a_shift_is_seen():
-    n_seen = 0
-    for k, shift in enumerate([0.0, 0.25, 0.5, 1.0, 4.0] * 4):
-        transport = left_out_only(Moves(), shifted_normals(k, shift=shift), k)
-        assert transport.after == transport.before
-        assert transport.finding == ("undecided" if transport.shifted else "no shift")
-        n_seen += transport.shifted
-    assert n_seen >= 10
+    found = [t for shift in (0.0, 0.25, 0.5, 1.0, 4.0) for t in known(moves(0), shift, 4)]
+    for t in found:
+        assert t.after == t.before
+        assert (t.far and not t.nearer and not t.further) == t.shifted
+    assert sum(t.shifted for t in found) >= 10
 
 
 def test_an_exact_transport_is_hardly_ever_blamed():
-    checks = [left_out_only(Exact(), shifted_normals(k), k) for k in range(40)]
-    assert all(t.shifted for t in checks)
-    assert not any(t.further for t in checks)
-    assert np.mean([t.far for t in checks]) < 0.11  # after a shift so large, noise is no quarter
+    found = known(moves(-1), 1)
+    assert all(t.shifted for t in found)
+    assert not any(t.further for t in found)
+    assert np.mean([t.far for t in found]) < 0.11  # after a shift so large, noise is no quarter
 
 
 def test_a_transport_to_the_other_side_is_hardly_ever_called_further_or_nearer():
-    checks = [left_out_only(Mirror(), shifted_normals(k), k) for k in range(40)]
-    assert all(t.far for t in checks)
-    assert np.mean([t.further for t in checks]) < 0.12
-    assert np.mean([t.nearer for t in checks]) < 0.12
+    found = known(moves(-2), 1)
+    assert np.mean([t.far for t in found]) > 0.9
+    assert np.mean([t.further for t in found]) < 0.12
+    assert np.mean([t.nearer for t in found]) < 0.12
 
 
 def test_standardised_tables_are_judged_by_rows_that_gave_no_mean():
     """By its own rows a standardised source is too near; by others, no nearer than it is."""
-    fresh, own = [], []
-    for k in range(40):
-        Xs, ys, Xt = shifted_normals(k, 100, 0.0)
-        fresh.append(left_out_only(Moves(), (Xs, ys, Xt), k).standardized)
-        naive = (Xs - Xs.mean(0)) / Xs.std(0) * Xt.std(0) + Xt.mean(0)
-        own.append(energy_distance(naive, Xt))
-    assert np.mean(own) < -0.005
-    assert np.mean(fresh) > 0
+    assert np.mean([t.standardized for t in known(moves(0), 0)]) > 0
 
 
 def test_a_density_without_training_is_worse_than_a_gaussian():
@@ -362,26 +117,26 @@ def test_a_density_without_training_is_worse_than_a_gaussian():
 
 
 def test_a_transport_that_scatters_rows_and_far_rows_are_found():
-    class Scatter(Moves):
+    class Scatter(Shift):
         def _transport(self, X):
             return 1e6 * X
 
-    checked = assess_quietly(Scatter(), shifted_normals(0), n_refits=2)
+    checked = assess_quietly(Scatter, shifted_normals(0), n_refits=2)
     assert {"further", "far rows"} <= set(checked.findings)
     assert any("column 0" in w for w in checked.warnings)
 
 
 def test_of_small_tables_it_is_said_that_they_are_too_small():
     Xs, ys, Xt = shifted_normals(0, MIN_ROWS)
-    assert assess_quietly(Moves(), (Xs, ys, Xt)).transport.n_fits == N_PARTS
+    assert assess_quietly(moves(0), (Xs, ys, Xt)).transport.n_fits == N_PARTS
     for data in ((Xs[1:], ys[1:], Xt), (Xs, ys, Xt[1:]), (Xs[:2], ys[:2], Xt[:2])):
-        checked = assess_quietly(Moves(), data)
+        checked = assess_quietly(moves(0), data)
         assert "too few rows" in checked.findings
         assert "nan" not in str(checked)
 
 
 def test_without_refits_nothing_is_claimed_of_densities_and_transport():
-    checked = assess_quietly(Exact(), shifted_normals(0), n_refits=0)
+    checked = assess_quietly(Exact, shifted_normals(0), n_refits=0)
     assert checked.findings == ()
     assert math.isnan(checked.transport.after)
     assert "not compared: no refits were asked for" in str(checked)
@@ -410,7 +165,7 @@ def test_a_refit_that_fails_does_not_end_the_check(quick, monkeypatch):
     assert len(checked.seeds.failures) == 2
     assert len(checked.orders.failures) == 1
     assert len(checked.transport.failures) == 2 * N_PARTS
-    assert math.isnan(checked.seeds.worst)
+    assert math.isnan(checked.seeds.mean)
     assert "failed refits" in checked.findings
     assert "the fits to parts of the tables failed" in str(checked)
 
@@ -427,9 +182,9 @@ def test_a_split_with_a_fit_that_fails_does_not_count():
                 raise FloatingPointError("transported nowhere")
             return super()._transport(X)
 
-    assert assess_quietly(Fragile(), data, n_refits=3).transport.n_fits == 3 * N_PARTS
+    assert assess_quietly(Fragile, data, n_refits=3).transport.n_fits == 3 * N_PARTS
     Fragile.unlucky = seen[7]
-    checked = assess_quietly(Fragile(), data, n_refits=3)
+    checked = assess_quietly(Fragile, data, n_refits=3)
     assert checked.transport.failures == ("FloatingPointError: transported nowhere",)
     assert checked.transport.n_fits == 2 * N_PARTS
     assert checked.densities[0].n_held_out == 100
@@ -443,14 +198,14 @@ def test_the_noise_is_what_parts_of_fresh_samples_stay_below_in_95_of_100_cases(
     rng = np.random.default_rng(0)
     exceeded = []
     for _ in range(200):
-        X, Y = rng.normal(size=(60, 2)), rng.normal(size=(50, 2))
-        tables = [_Folds(Z, n_splits, rng) for Z in (X, Y)]
+        tables = rng.normal(size=(60, 2)), rng.normal(size=(50, 2))
+        splits = [_folds(X, rng.permutation(len(X)), n_splits, rng) for X in tables]
         distances = [
-            energy_distance(*(t.X[t.judged(split, part)] for t in tables), unit=1.0)
-            for split in range(n_splits)
-            for part in range(N_PARTS)
+            energy_distance(source.judged, target.judged, unit=1.0)
+            for both in zip(*splits, strict=True)
+            for source, target in zip(*both, strict=True)
         ]
-        exceeded.append(np.mean(distances) > _energy_noise(Y, 12, 10, n_splits, rng))
+        exceeded.append(np.mean(distances) > _energy_noise(tables[1], 12, 10, n_splits, rng))
     assert 0.01 < np.mean(exceeded) < 0.11  # 0.05 with a binomial error of 0.015
 
 
@@ -469,7 +224,7 @@ def test_a_fit_is_judged_by_rows_that_it_did_not_see(monkeypatch):
             return super()._transport(X)
 
     monkeypatch.setattr(KnotheRosenblatt, "_prepare", watch)
-    left_out_only(Watched(), shifted_normals(0), 0)
+    assess_quietly(Watched, shifted_normals(0))
     assert len(asked) == N_PARTS  # each has a seed of its own
     for seed, rows in asked.items():
         assert [len(table) for table in seen[seed]] == [80, 80]
@@ -505,7 +260,7 @@ def test_counts_and_constant_columns_are_taken_as_the_model_takes_them():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         checked = assess(model, Xs, ys, Xt, n_refits=2)
-    assert {c.name for c in checked.transport.columns} == {"column 0", "column 1"}
+    assert set(checked.transport.columns) == {"column 0", "column 1"}
     assert all(np.isfinite([d.gaussian_nll, d.excess]).all() for d in checked.densities)
     assert len(checked.orders.disagreement) == 1
 
@@ -522,9 +277,9 @@ def test_the_predictions_of_simple_methods_are_those_of_the_models_classifier(qu
     assert checked.standardized == tuple(scaled)
     assert checked.agreement_source_only == np.mean(plain == predicted) < 1
     assert checked.agreement_standardized == np.mean(scaled == predicted)
-    for share, label in zip(checked.classes, model.classes_, strict=True):
+    for label in model.classes_:
         shares = [np.mean(y == label) for y in (ys, predicted, plain, scaled)]
-        assert [share.source, share.krda, share.source_only, share.standardized] == shares
+        assert list(checked.classes[str(label)].values()) == shares
     assert np.isnan(checked.refits_agree).all()
 
 
@@ -599,14 +354,14 @@ def test_data_frames_and_arrays_agree_and_columns_are_called_by_their_names(quic
     of_arrays = assess(model, Xs, ys, Xt, n_refits=1)
     assert of_frames.densities == of_arrays.densities
     assert of_frames.transport.before == of_arrays.transport.before
-    assert {c.name for c in of_frames.transport.columns} == set(names)
+    assert set(of_frames.transport.columns) == set(names)
 
 
 def test_labels_have_no_part_in_what_is_said_of_densities_and_transport():
     Xs, ys, Xt = shifted_normals(0)
     rare = np.zeros(len(Xs), dtype=int)
     rare[0] = 1  # in no fit to parts but those that see this row
-    checks = [assess_quietly(Exact(), (Xs, labels, Xt)) for labels in (ys, rare)]
+    checks = [assess_quietly(Exact, (Xs, labels, Xt)) for labels in (ys, rare)]
     assert checks[0].transport == checks[1].transport
     assert checks[0].densities == checks[1].densities
     assert checks[0].transport.failures == ()

@@ -31,10 +31,11 @@ from experiments.cells.cell import Cell
 from experiments.cells.plan import load_table
 from experiments.fits import fit_repetition
 from experiments.seeds import method_seed
+from experiments.store.frame import write_csv
 from krda.diagnostics import column_distances, energy_distance
 from krda.trust import assess
 from krda.trust.statistics import order_beyond_seeds
-from studies.common import ROOT, command, write_csv
+from studies.common import ROOT, command
 
 N_HALVINGS = 10
 
@@ -140,9 +141,10 @@ def main() -> None:
         for task in plan.tasks:
             rows.append({"task": task, **examine(plan.cells[task, "krda"])})
             print(*rows[-1].values(), flush=True)
-        write_csv(ROOT / "results" / options.what / f"{dataset}.csv", rows)
+        found = pd.DataFrame(rows)
+        write_csv(found, ROOT / "results" / options.what / f"{dataset}.csv")
         if options.what == "trust":
-            print(dataset, relate(dataset, pd.DataFrame(rows)).to_string(), sep="\n")
+            print(dataset, relate(dataset, found).to_string(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -111,11 +111,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if not options.assess:
         return
     console.say("checking the fit\n")
-    try:
-        found = assess(model, *data, n_refits=options.refits, random_state=options.seed)
-    except BaseException:
-        console.say(f"the check did not end; {options.output} holds the predictions alone")
-        raise
+    found = assess(model, *data, n_refits=options.refits, random_state=options.seed)
     console.say(str(found))
     more: dict[str, Any] = {"refits_agree": found.refits_agree.round(4)} if options.refits else {}
     more |= {"source_only": found.source_only, "standardised": found.standardized}

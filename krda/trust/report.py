@@ -102,6 +102,7 @@ def _objections(a: Assessment) -> dict[str, str]:
     left = t.shifted and t.far and not t.further
     worse = [density.domain for density in a.densities if density.worse]
     seeds = f"{a.seeds.mean:.1%}" if a.seeds.disagreement else "none"
+    simple = "Use the classifier on the source as it is, or on each table standardised."
     half = "of two such fits one is wrong on half as many or more"
     seed_changes, order_changes = (check.mean > DISAGREEMENT for check in (a.seeds, a.orders))
     order_decides = order_changes and order_beyond_seeds(a.seeds, a.orders) > 0
@@ -110,22 +111,17 @@ def _objections(a: Assessment) -> dict[str, str]:
     asked = (
         (worse, "worse density",
          "A plain Gaussian describes rows left out better than the density of the "
-         f"{' and '.join(worse)}. Give it more rows or fewer columns; take the logarithm of "
-         "columns with heavy tails, in both tables."),
+         f"{' and '.join(worse)}. Give it more rows or fewer columns."),
         (min(a.n_source, a.n_target) < MIN_ROWS, "too few rows",
-         f"A table has fewer than {MIN_ROWS} rows: too few to tell a shift from noise. Collect "
-         "more before you adapt to them."),
+         f"A table has fewer than {MIN_ROWS} rows: too few to tell a shift from noise."),
         (t.further, "further",
-         f"The transport takes the source further from the target: {distances}. Use the "
-         "classifier trained on the source as it is, or on each table standardised by itself."),
+         f"The transport takes the source further from the target: {distances}. {simple}"),
         (t.before <= t.noise and not t.further, "no shift",
          f"The source is no further from the target (energy distance {_shown(t.before)}) than "
-         f"two samples of the target are from each other ({t.noise:.4f}): no shift of the "
-         "columns is seen. Use the classifier trained on the source as it is."),
+         f"two samples of the target are from each other ({t.noise:.4f}). {simple}"),
         (left and not t.nearer, "undecided",
          "Whether the transport brings the source nearer to the target is undecided: "
-         f"{distances}, change {_interval(t.change)}. Collect more rows, or use the predictions "
-         "on which the simple methods agree."),
+         f"{distances}, change {_interval(t.change)}. Collect more rows."),
         (left and t.nearer, "still far",
          f"The transported source is still far from the target: {distances}. Give the density "
          "more rows or steps (max_steps), or leave out the columns that are left furthest."),
@@ -136,18 +132,15 @@ def _objections(a: Assessment) -> dict[str, str]:
         (t.shifted and t.standardizing_suffices, "standardising suffices",
          "Bringing each column to the target's mean and standard deviation, with no density at "
          f"all, leaves an energy distance of {_shown(t.standardized)}, KRDA {_shown(t.after)} "
-         f"(noise {t.noise:.4f}, KRDA's lead {_interval(t.lead)}): too little to prefer KRDA. "
-         "Use the same classifier on each table standardised by itself; it agrees on "
-         f"{a.agreement_standardized:.1%} of the target rows."),
+         f"(noise {t.noise:.4f}, KRDA's lead {_interval(t.lead)}): too little to prefer KRDA."),
         (order_decides, "order decides",
          "The order of the columns decides: fits in another order differ in "
          f"{a.orders.mean:.1%} of the predictions, fits with another seed in {seeds}; {half}. "
          "No unlabelled row says which order is right: use predictions on which fits in several "
          "orders agree, or get a few target labels first."),
         (order_changes and not order_decides and not seed_changes, "order or seed decides",
-         f"Fits in another order of the columns differ in {a.orders.mean:.1%} of the "
-         f"predictions (another seed: {seeds}); {half}. So few refits do not show whether the "
-         "order does it, or any other fit would: ask for more."),
+         f"Fits in another order of the columns differ in {a.orders.mean:.1%} of the predictions "
+         f"(another seed: {seeds}); {half}. Ask for more refits to see which it is."),
         (seed_changes, "seed decides",
          f"The seed decides: fits with another one differ in {seeds} of the predictions; {half}. "
          "Give it more rows or fewer columns, or let several fits vote."),
@@ -178,8 +171,8 @@ def _gaps(columns: dict[str, tuple[float, float]]) -> list[str]:
 def _report(a: Assessment) -> Iterator[str]:
     yield f"KRDA on {a.n_source} source and {a.n_target} target rows; no target label was read.\n"
     t = a.transport
-    if t.left_out:
-        yield f"Densities and transport were not compared: {t.left_out}.\n"
+    if not t.n_fits:
+        yield "Densities and transport were not compared.\n"
     else:
         yield f"Judged by rows left out, a fifth of each table in turn: means over {t.n_fits} fits."
         yield "\nDo the densities describe the rows? Negative log-likelihood, nats a row"
@@ -211,7 +204,7 @@ def _report(a: Assessment) -> Iterator[str]:
     yield "  transported to places of another, and nothing above shows it.\n"
     if a.warnings:
         yield f"What speaks against trusting the predictions ({len(a.warnings)}):"
-    elif t.left_out:
+    elif not t.n_fits:
         yield "Nothing speaks against the predictions, but little was compared: ask for refits."
     else:
         yield "Nothing here speaks against the predictions. That is no proof: whether the classes"

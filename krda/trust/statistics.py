@@ -112,7 +112,6 @@ class TransportCheck:
     columns: dict[str, tuple[float, float]] = field(default_factory=dict)
     column_noise: float = math.nan  # the same for the largest of all columns' distances
     n_fits: int = 0
-    left_out: str = ""  # why nothing was compared
     failures: tuple[str, ...] = ()  # what fits raised; their splits do not count
 
     @property

@@ -234,7 +234,7 @@ def test_predictions_are_kept_when_the_check_fails(files, capsys, monkeypatch):
     monkeypatch.setattr("krda.trust.check.assess", fail)
     assert run() == 1
     printed = capsys.readouterr()
-    assert "predictions.csv holds the predictions" in printed.out
+    assert "predictions: predictions.csv" in printed.out
     assert "error: no step" in printed.err
     assert len(column("predictions.csv", "prediction")) == 80
 

@@ -134,7 +134,7 @@ def test_without_refits_nothing_is_claimed_of_densities_and_transport():
     checked = assess_quietly(Exact, shifted_normals(0), n_refits=0)
     assert checked.findings == ()
     assert math.isnan(checked.transport.after)
-    assert "not compared: no refits were asked for" in str(checked)
+    assert "were not compared" in str(checked)
     assert "little was compared: ask for refits" in str(checked)
     assert "nan" not in str(checked)
 
@@ -152,7 +152,7 @@ def test_a_refit_that_fails_does_not_end_the_check(quick, monkeypatch):
     assert len(checked.transport.failures) == 2 * N_PARTS
     assert math.isnan(checked.seeds.mean)
     assert "failed refits" in checked.findings
-    assert "the fits to parts of the tables failed" in str(checked)
+    assert "were not compared" in str(checked)
 
 
 # The numbers

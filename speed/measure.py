@@ -148,7 +148,7 @@ def _steps(case: Case, limits: Limits, pool: ProcessPool) -> Iterator[Row]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
-        return "not run: not installed"
+        return f"not run: not installed ({error.name})"
     kind = "not run" if isinstance(error, NotRun) else f"failed: {type(error).__name__}"
     return f"{kind}: {error}"
 

@@ -55,8 +55,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--max-steps", type=int, default=1000, help="of its training (default: %(default)s)")
     add("--seed", type=int, default=0, help="of all randomness (default: %(default)s)")
     add("--assess", action=argparse.BooleanOptionalAction, default=True,
-        help="check the fit, which takes up to some twenty times as long (default: yes)",
-        )  # fmt: skip
+        help="check the fit, up to some twenty times its work (default: yes)")  # fmt: skip
     add("--refits", type=int, default=3, metavar="N",
         help="of the check, with other seeds, as many with other column orders, and as many "
         "splits of the tables with five fits each (default: %(default)s)")  # fmt: skip
@@ -71,12 +70,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, or those of the process; give the exit status."""
-    console = Console()
-    try:
-        options = _parse(arguments)
-    except SystemExit as end:  # after a help or an error, which may not have been written yet
-        console.say(end="")
-        raise SystemExit(end.code or 3 * console.lost) from None
+    options, console = _parse(arguments), Console()
     try:
         from krda.command.run import run
 
@@ -89,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         console.complain('Reading CSV files needs pandas: pip install "krda[cli]".')
         return 1
-    except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
+    except (ValueError, ArithmeticError, MemoryError, RuntimeError, OSError) as error:
         console.complain(str(error) or type(error).__name__)
         return 1
     return 3 if console.lost else 0

@@ -22,53 +22,43 @@ RESULTS = ROOT / "results" / "benchmarks"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or render only, as the command line says."""
+    from experiments.whole_files import write_text
+    from speed import claims
+    from speed.cases import SECTIONS, SIZES
     from speed.measure import measure
-    from speed.plan import SIZES
-    from speed.sections import SECTIONS
-    from speed.tables import write, write_machine
 
     parser = argparse.ArgumentParser(
         "python -m speed", description="Measure speed and memory beside named peers."
     )
-    names = [section.name for section in SECTIONS]
     parser.add_argument("--sizes", choices=sorted(SIZES), default="full")
-    parser.add_argument("--section", nargs="+", default=names, choices=names)
+    parser.add_argument("--section", nargs="+", default=list(SECTIONS), choices=SECTIONS)
     parser.add_argument("--output", type=Path, help="directory of the files")
     parser.add_argument("--render", action="store_true", help="measure nothing")
     options = parser.parse_args(arguments)
-    full = options.sizes == "full"
+    full, sizes = options.sizes == "full", SIZES[options.sizes]
     directory: Path = options.output or (RESULTS if full else ROOT / "outputs" / "speed")
     failed = 0
+    for name in () if options.render else options.section:
+        rows = []
+        for group in SECTIONS[name].groups(sizes):
+            for row in measure(group, sizes.limits):
+                print(name, *row.values(), flush=True)
+                rows.append(row)
+        claims.write(directory / f"{name}.csv", rows)
+        failed += sum(row["status"].startswith("failed") for row in rows)
     if not options.render:
-        for section in SECTIONS:
-            if section.name not in options.section:
-                continue
-            rows = []
-            for group in section.groups(SIZES[options.sizes]):
-                rows += measure(group, SIZES[options.sizes].limits)
-                for row in rows[-len(group) :]:
-                    print(section.name, *row.values(), flush=True)
-            write(directory / f"{section.name}.csv", rows)
-            failed += sum(row["status"].startswith("failed") for row in rows)
-        write_machine(directory / "machine.json")
-    render(directory, "make bench" if full else f"python -m speed --sizes {options.sizes}")
+        claims.write_machine(directory / "machine.json")
+    titles = {name: section.title for name, section in SECTIONS.items()}
+    command = "make bench" if full else f"python -m speed --sizes {options.sizes}"
+    write_text(directory / "README.md", claims.page(directory, titles, command))
+    if directory.resolve() == RESULTS:
+        for name in claims.DOCUMENTS:
+            text = (ROOT / name).read_text(encoding="utf-8")
+            link = "../" * name.count("/") + "results/benchmarks"
+            write_text(ROOT / name, claims.filled(text, directory, link))
     print(f"{directory / 'README.md'}")
     if failed:
         raise SystemExit(f"{failed} cases failed; the tables hold their errors.")
-
-
-def render(directory: Path, command: str) -> None:
-    """Write the page and the marked parts of documents from the files of a run."""
-    from experiments.whole_files import write_text
-    from speed.claims import DOCUMENTS, filled
-    from speed.tables import page
-
-    write_text(directory / "README.md", page(directory, command))
-    if directory.resolve() == RESULTS:
-        for name in DOCUMENTS:
-            link = "../" * name.count("/") + "results/benchmarks"
-            text = (ROOT / name).read_text(encoding="utf-8")
-            write_text(ROOT / name, filled(text, directory, link))
 
 
 if __name__ == "__main__":

@@ -11,12 +11,10 @@ is that of the first run: the peak resident size less the resident size when all
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
 import multiprocessing
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -28,7 +26,7 @@ from pebble import ProcessExpired, ProcessPool
 Row = dict[str, Any]
 # torch's optimisers load torch._dynamo, a second's work, when the first one is made.
 _PRELOAD = ["torch._dynamo", "sklearn.svm", "sklearn.dummy", "krda.estimator", "krda._fast",
-            "speed.sections"]  # fmt: skip
+            "speed.cases"]  # fmt: skip
 
 
 class NotRun(Exception):
@@ -82,93 +80,83 @@ def measure(cases: Sequence[Case], limits: Limits) -> list[Row]:
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOAD)
-    workers = {case.name: _Worker(case, limits, context) for case in cases}
-    steps: list[Callable[[_Worker], None]] = [_Worker.first_run]
-    steps += [_Worker.run_again] * limits.repetitions
+    pools = {case.name: ProcessPool(1, context=context) for case in cases}
+    running = {case.name: _steps(case, limits, pools[case.name]) for case in cases}
+    rows: dict[str, Row] = {
+        case.name: {"case": case.name}
+        | {name: case.arguments[name] for name in ("d", "n") if name in case.arguments}
+        | {"threads": case.threads}
+        for case in cases
+    }
     try:
-        for step in (*steps, _Worker.finish):
-            for worker in workers.values():
-                worker.attempt(step)
+        while running:
+            for name, steps in tuple(running.items()):
+                try:
+                    rows[name] |= next(steps)
+                except StopIteration:
+                    del running[name]
+                except Exception as error:
+                    rows[name]["status"] = _reason(error)
+                    del running[name]
+                    _end(pools[name])
     finally:
-        for worker in workers.values():
-            worker.close()
-    rows = [worker.row for worker in workers.values()]
-    for case, row in zip(cases, rows, strict=True):
-        other = workers[case.compared_to].row if case.compared_to else row
+        for pool in pools.values():
+            _end(pool)
+    for case in cases:
+        row, other = rows[case.name], rows[case.compared_to or case.name]
         if other is not row and "seconds" in row and "seconds" in other:
             row |= {"ratio": row["seconds"] / other["seconds"], "compared_to": other["case"]}
-    return rows
+    return list(rows.values())
 
 
-class _Worker:
-    """The process of a case, as its parent sees it, and its row."""
+def _steps(case: Case, limits: Limits, pool: ProcessPool) -> Iterator[Row]:
+    """Prepare a case and run it several times, other cases in between; give its columns at last."""
 
-    def __init__(self, case: Case, limits: Limits, context: Any) -> None:
-        self.case, self.limits = case, limits
-        self.row: Row = {"case": case.name}
-        self.row |= {k: v for k, v in case.arguments.items() if k in ("d", "n")}
-        self.row["threads"] = case.threads
-        self._times: list[tuple[float, float]] = []
-        self._wanted, self._peak = 0, 0.0
-        self._pool = ProcessPool(1, context=context)
-
-    def attempt(self, step: Callable[[_Worker], None]) -> None:
-        """Take a step unless an earlier one failed; a failure ends the process."""
-        if "status" in self.row:
-            return
+    def ask(seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            step(self)
-        except Exception as error:
-            what = "not run" if isinstance(error, NotRun) else f"failed: {type(error).__name__}"
-            self.row["status"] = f"{what}: {error}"
-            self.close()
-
-    def first_run(self) -> None:
-        """Prepare the case and run it once."""
-        limit = self.limits.run_seconds
-        self._ask(5 * limit + 60, _prepare, self.case)  # loads data and libraries, and may fit
-        try:
-            first, cpu, self._peak = self._ask(limit, _run)
-        except TimeoutError:
-            raise NotRun(f"takes more than {limit:g} s") from None
-        self._times = [(first, cpu)]
-        self._wanted = min(self.limits.repetitions, int(self.limits.seconds / max(first, 1e-9)))
-
-    def run_again(self) -> None:
-        """Time a run if there is time for one; the first then does not count."""
-        if self._wanted:
-            # Generous: a machine that others use must not end a case half way.
-            seconds, cpu, _ = self._ask(10 * self.limits.run_seconds, _run)
-            self._times.append((seconds, cpu))
-            self._wanted -= 1
-
-    def finish(self) -> None:
-        """Summarise the times, and describe the result."""
-        described = self._ask(5 * self.limits.run_seconds + 60, _describe)
-        seconds, cpu = zip(*(self._times[1:] or self._times), strict=True)
-        self.row |= {
-            "status": "done",
-            "seconds": median(seconds),
-            "seconds_min": min(seconds),
-            "seconds_max": max(seconds),
-            "cpu_seconds": median(cpu),
-            "repetitions": len(seconds),
-        }
-        if "n" in self.row:
-            self.row["rows_per_second"] = self.row["n"] / self.row["seconds"]
-        self.row |= {"peak_mb": self._peak / 1e6, **described}
-
-    def _ask(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function in the process; raise what it raises, or TimeoutError."""
-        try:
-            return self._pool.schedule(function, arguments, timeout=seconds).result()
+            return pool.schedule(function, arguments, timeout=seconds).result()
         except ProcessExpired:
             raise RuntimeError("its process ended") from None
 
-    def close(self) -> None:
-        """End the process, whatever it does."""
-        self._pool.stop()  # type: ignore[no-untyped-call]
-        self._pool.join()
+    limit = limits.run_seconds
+    ask(5 * limit + 60, _prepare, case)  # loads data and libraries, and may fit
+    try:
+        first, cpu, peak = ask(limit, _run)
+    except TimeoutError:
+        raise NotRun(f"takes more than {limit:g} s") from None
+    yield {}
+    # The first run counts only if there is no time for another.
+    times = []
+    for _ in range(min(limits.repetitions, int(limits.seconds / max(first, 1e-9)))):
+        # Generous: a machine that others use must not end a case half way.
+        times.append(ask(10 * limit, _run)[:2])
+        yield {}
+    seconds, cpus = zip(*(times or [(first, cpu)]), strict=True)
+    described = ask(5 * limit + 60, _describe)
+    found: Row = {
+        "status": "done",
+        "seconds": median(seconds),
+        "seconds_min": min(seconds),
+        "seconds_max": max(seconds),
+        "cpu_seconds": median(cpus),
+        "repetitions": len(seconds),
+    }
+    if "n" in case.arguments:
+        found["rows_per_second"] = case.arguments["n"] / found["seconds"]
+    yield found | {"peak_mb": peak / 1e6, **described}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"not run: not installed ({error.name})"
+    kind = "not run" if isinstance(error, NotRun) else f"failed: {type(error).__name__}"
+    return f"{kind}: {error}"
+
+
+def _end(pool: ProcessPool) -> None:
+    """End a process, whatever it does."""
+    pool.stop()  # type: ignore[no-untyped-call]
+    pool.join()
 
 
 # The state of a case's process.
@@ -180,11 +168,15 @@ def _prepare(case: Case) -> None:
     global _prepared
     import torch
 
+    from krda._switch import fast_functions
+
     if case.threads > cpu_count():
         raise NotRun(f"{case.threads} threads on {cpu_count()} core")
     torch.set_num_threads(case.threads)
-    if case.without is not None:
-        switch_off(case.without)
+    functions = fast_functions()
+    for name, function in tuple(functions.items()):
+        if case.without is not None and function.__module__.startswith(case.without):
+            del functions[name]
     _prepared = case.prepare(**case.arguments)
 
 
@@ -206,20 +198,3 @@ def _describe() -> Row:
 
 def _peak() -> float:
     return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def switch_off(accelerators: str) -> None:
-    """Switch off the accelerators of krda in a module of ``krda._fast``, for this process."""
-    from krda._switch import fast_functions
-
-    functions = fast_functions()
-    for name, function in tuple(functions.items()):
-        if function.__module__.startswith(accelerators):
-            del functions[name]
-
-
-def require(module: str) -> Any:
-    """Import an optional library, or say that the case cannot be run without it."""
-    if importlib.util.find_spec(module) is None:
-        raise NotRun("not installed")
-    return importlib.import_module(module)

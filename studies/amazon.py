@@ -14,7 +14,6 @@ The raw files are looked for as scripts/fetch_data.py does.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 from pathlib import Path
@@ -40,15 +39,15 @@ from experiments.datasets.amazon_raw import Reviews, load_reviews
 from experiments.datasets.raw import RawDataError, cache_directory
 from experiments.published import published
 from experiments.reading.markdown import between, grid
+from experiments.store.frame import write_csv
 from experiments.whole_files import write_text
-from studies.common import ROOT, command, result, write_csv
+from studies.common import ROOT, command, result
 
 AllReviews = Mapping[tuple[str, str], Reviews]
 
 RESULTS = ROOT / "results/studies/amazon_encoders.csv"
 PAGE = ROOT / "docs/amazon.md"
 BEGIN, END = "<!-- encoders: begin -->", "<!-- encoders: end -->"
-REFERENCES = {"source_only": "Source", "target_only": "Target"}
 
 # Of the study of encoders; fixed before any result was seen.
 SEEDS = (0, 1, 2, 3, 4)
@@ -60,40 +59,28 @@ METHODS = (
 _KEYS = ["activation", "encoder_seed", "method", "task", "repetition"]
 
 
-def count_raw(reviews: AllReviews, domain: str) -> dict[str, int]:
-    """Count repeated, shared, empty and contradictory rows of a domain."""
-    keys = {which: _row_keys(reviews[which]) for which in reviews}
-    labels: dict[bytes, set[int]] = {}
-    found: dict[str, int] = {}
-    for split in SPLITS:
-        own, rows = reviews[domain, split], keys[domain, split]
-        for key, label in zip(rows, own.y, strict=True):
-            labels.setdefault(key, set()).add(int(label))
-        found |= {
-            f"{split} rows": len(own.y),
-            f"{split} rows of label +1": int((own.y == 1).sum()),
-            f"{split} rows without any term": int((np.diff(own.X.indptr) == 0).sum()),
-            f"{split} rows that repeat an earlier one": len(rows) - len(Counter(rows)),
-        }
-    train = set(keys[domain, "train"])
-    others = [key for (other, _), rows in keys.items() if other != domain for key in rows]
-    return found | {
-        "test rows that are also in train": int((~unseen_test_rows(reviews, domain)).sum()),
-        "rows of other domains that are in train": sum(key in train for key in others),
-        "different rows with both labels": sum(len(both) > 1 for both in labels.values()),
-    }
+def raw_rows(reviews: AllReviews) -> pd.DataFrame:
+    """Give all rows, with what is to be counted of them and a key that equal rows share."""
+    found = []
+    for (domain, split), own in reviews.items():
+        for i, j, label in zip(own.X.indptr[:-1], own.X.indptr[1:], own.y, strict=True):
+            key = own.X.indices[i:j].tobytes() + own.X.data[i:j].tobytes()
+            found.append((domain, split, key, label, 1, label == 1, i == j))
+    names = ["domain", "split", "key", "label", "rows", "of label +1", "without any term"]
+    rows = pd.DataFrame(found, columns=names)
+    rows["repeat an earlier one"] = rows.duplicated(["domain", "split", "key"])
+    keys = pd.MultiIndex.from_frame(rows[["domain", "key"]])
+    rows["in train"] = keys.isin(keys[rows["split"] == "train"])
+    return rows
 
 
-def unseen_test_rows(reviews: AllReviews, domain: str) -> NDArray[np.bool_]:
-    """Mark the test rows whose terms are those of no training row of the same domain."""
-    train = set(_row_keys(reviews[domain, "train"]))
-    return np.array([key not in train for key in _row_keys(reviews[domain, "test"])])
-
-
-def _row_keys(reviews: Reviews) -> list[bytes]:
-    X = reviews.X
-    ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    return [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in ends]
+def count_raw(rows: pd.DataFrame) -> pd.DataFrame:
+    """Count repeated, empty and shared rows, and keys of several products or with both labels."""
+    counts = rows.drop(columns=["key", "label"]).groupby(["domain", "split"]).sum()
+    in_train = rows[rows["key"].isin(rows.loc[rows["split"] == "train", "key"])]
+    for name, column in (("domain", "keys of train in several domains"), ("label", "both labels")):
+        counts[column] = (in_train.groupby("key")[name].nunique() > 1).sum()
+    return counts
 
 
 def examine_encodings(arrays: Arrays, source: str) -> dict[str, float]:
@@ -128,15 +115,6 @@ def reference_accuracies(arrays: Arrays, unseen: Mapping[str, NDArray[np.bool_]]
             row[name] = 100 * float(right.mean())
             row[f"{name}, unseen rows"] = 100 * float(right[unseen[target]].mean())
     return pd.DataFrame(scores).T
-
-
-def published_accuracies() -> pd.DataFrame:
-    """Give the paper's Source and Target columns, in percent, by task."""
-    cells = published("amazon")
-    return pd.DataFrame({
-        name: {task: float(cells[task, method].mean) for task in Amazon().task_names}
-        for method, name in REFERENCES.items()
-    })  # fmt: skip
 
 
 def encoded(reviews: AllReviews, activation: str, seed: int) -> Arrays:
@@ -201,22 +179,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except RawDataError as error:
         raise SystemExit(str(error)) from None
     if options.what == "encoders":
-        write_csv(RESULTS, measure_encoders(reviews, cache_directory() / "amazon_encodings"))
+        write_csv(measure_encoders(reviews, cache_directory() / "amazon_encodings"), RESULTS)
     if options.what in ("encoders", "render"):
         page = PAGE.read_text(encoding="utf-8")
         write_text(PAGE, between(page, BEGIN, END, section(pd.read_csv(RESULTS))))
         return
+    rows = raw_rows(reviews)
     if options.what == "raw":
-        print(pd.DataFrame({DOMAINS[d]: count_raw(reviews, d) for d in DOMAINS}).to_string())
+        print(count_raw(rows).T.to_string())
         return
-    unseen = {domain: unseen_test_rows(reviews, domain) for domain in DOMAINS}
+    tests = rows[rows["split"] == "test"].groupby("domain")
+    unseen = {domain: ~own["in train"].to_numpy() for domain, own in tests}
+    cells = published("amazon")
+    theirs = pd.DataFrame({
+        name: {task: cells[task, method].mean for task in Amazon().task_names}
+        for name, method in (("Source", "source_only"), ("Target", "target_only"))
+    })  # fmt: skip
     for activation, seed in product(options.activations, options.seeds):
         arrays = encoded(reviews, activation, seed)
         if options.what == "encodings":
             facts = {DOMAINS[source]: examine_encodings(arrays, source) for source in DOMAINS}
             print(pd.DataFrame(facts).round(2).to_string())
             continue
-        ours, theirs = reference_accuracies(arrays, unseen), published_accuracies()
+        ours = reference_accuracies(arrays, unseen)
         print(ours.join(theirs, rsuffix=", published").round(1).to_string())
         away = ours - theirs
         summary = {"accuracy": ours.mean(), "mean deviation": away.mean(),

@@ -27,8 +27,9 @@ from experiments.datasets.base import Task, unlock
 from experiments.datasets.moons import Moons
 from experiments.reading.draws import draws_page
 from experiments.reading.tables import public
+from experiments.store.frame import write_csv
 from experiments.whole_files import write_text
-from studies.common import ROOT, command, result, write_csv
+from studies.common import ROOT, command, result
 
 FOLDER = ROOT / "results/draws"
 N_DRAWS, N_FITS, N_TEST_DRAWS = 10, 2, 60
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path = FOLDER / "moons.csv"
     if not options.render:
         rows = map(variance_over_test_rows, cells_of("moons", plan.tasks, plan.paper))
-        write_csv(FOLDER / "test_rows.csv", rows)
+        write_csv(pd.DataFrame(rows), FOLDER / "test_rows.csv")
     if not options.render and not options.test_rows:
         results = {
             (positions, draw, cell.method, cell.task): result(cell, draw)
@@ -82,10 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for cell in cells_of(dataset, plan.tasks, plan.methods, (f"dataset.data.draw={draw}",))
         }
         table = pd.Series(results).unstack(sort=False)
-        write_csv(path, table.rename_axis(KEYS).reset_index())
+        write_csv(table.rename_axis(KEYS).reset_index(), path)
     found = accuracies(read_results(path))
     write_text(FOLDER / "README.md", draws_page(found))
-    write_csv(FOLDER / "summary.csv", public(summary(found), 8))
+    write_csv(public(summary(found), 8), FOLDER / "summary.csv")
 
 
 if __name__ == "__main__":

@@ -31,10 +31,11 @@ from experiments.cells.cell import Cell
 from experiments.cells.plan import load_table
 from experiments.fits import fit_repetition
 from experiments.seeds import method_seed
+from experiments.store.frame import write_csv
 from krda.diagnostics import column_distances, energy_distance
 from krda.trust import assess
 from krda.trust.statistics import order_beyond_seeds
-from studies.common import ROOT, command, write_csv
+from studies.common import ROOT, command
 
 N_HALVINGS = 10
 
@@ -94,17 +95,17 @@ def trust(cell: Cell) -> dict[str, object]:
     numbers |= {
         "energy_before": check.before,
         "energy_after": check.after,
-        "energy_change_low": check.change.interval[0],
-        "energy_change_high": check.change.interval[1],
+        "energy_change_low": check.change[0],
+        "energy_change_high": check.change[1],
         "energy_standardized": check.standardized,
-        "energy_lead_low": check.lead.interval[0],
+        "energy_lead_low": check.lead[0],
         "energy_noise": check.noise,
-        "ks_largest_after": check.columns[0].after,
+        "ks_largest_after": max(after for _, after in check.columns.values()),
         "ks_noise": check.column_noise,
         "seeds_mean": found.seeds.mean,
-        "seeds_worst": found.seeds.worst,
+        "seeds_worst": max(found.seeds.disagreement),
         "orders_mean": found.orders.mean,
-        "orders_worst": found.orders.worst,
+        "orders_worst": max(found.orders.disagreement),
         "orders_beyond_seeds": order_beyond_seeds(found.seeds, found.orders),
         "agreement_source_only": found.agreement_source_only,
         "agreement_standardized": found.agreement_standardized,
@@ -140,9 +141,10 @@ def main() -> None:
         for task in plan.tasks:
             rows.append({"task": task, **examine(plan.cells[task, "krda"])})
             print(*rows[-1].values(), flush=True)
-        write_csv(ROOT / "results" / options.what / f"{dataset}.csv", rows)
+        found = pd.DataFrame(rows)
+        write_csv(found, ROOT / "results" / options.what / f"{dataset}.csv")
         if options.what == "trust":
-            print(dataset, relate(dataset, pd.DataFrame(rows)).to_string(), sep="\n")
+            print(dataset, relate(dataset, found).to_string(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -32,14 +31,11 @@ from experiments.datasets.collisions import FEATURES, MASSES
 from experiments.datasets.hepmass_sim import HepmassSim
 from experiments.published import published
 from experiments.reading.figures.style import new_figure, save_figure
-from experiments.reading.markdown import between
+from experiments.reading.markdown import between, grid
 from experiments.seeds import derive_seed
 from experiments.store.fingerprint import code_fingerprint
 from experiments.whole_files import write_text
 from studies.common import ROOT, command
-
-#: Sample, feature (or ``b_tags``) and statistic to value.
-Statistics = dict[tuple[str, str, str], float]
 
 #: The code that the stored numbers are of.
 MODULES = ("experiments.datasets.hepmass_sim",)
@@ -56,28 +52,22 @@ _STORED = ROOT / "results/hepmass_sim_fidelity.json"
 _PAGE = ROOT / "docs/hepmass_sim.md"
 _FIGURE = ROOT / "results/figures/hepmass_sim_fidelity"
 
-_STATISTICS: dict[str, tuple[str, Callable[[FloatArray], Any]]] = {
-    "mean": ("mean", np.mean),
-    "sd": ("standard deviation", np.std),
-    "min": ("min", np.min),
-    "q25": ("q25", partial(np.quantile, q=0.25)),
-    "median": ("median", np.median),
-    "q75": ("q75", partial(np.quantile, q=0.75)),
-    "max": ("max", np.max),
-    "log_mean": ("mean of the logarithm", lambda x: np.mean(np.log(x))),
-    "log_sd": ("standard deviation of the logarithm", lambda x: np.std(np.log(x))),
-    "share_0": ("share with none", lambda x: np.mean(x == 0)),
-    "share_1": ("share with one", lambda x: np.mean(x == 1)),
-    "share_2": ("share with two", lambda x: np.mean(x == 2)),
+_NAMES = {
+    "sd": "standard deviation",
+    "log_mean": "mean of the logarithm",
+    "log_sd": "standard deviation of the logarithm",
+    "share_0": "share with none",
+    "share_1": "share with one",
+    "share_2": "share with two",
 }
-_LOCATION = ("mean", "sd", "min", "q25", "median", "q75", "max")
+_LOCATION = ["mean", "sd", "min", "q25", "median", "q75", "max"]
 # Okabe and Ito's colours.
 _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00")
 
 
-def published_statistics() -> Statistics:
-    """Statistics of the real data."""
-    return dict(pd.read_csv(_PUBLISHED, index_col=[0, 1, 2])["value"])
+def published_statistics() -> pd.Series:
+    """Statistics of the real data, by sample, feature (or ``b_tags``) and name."""
+    return pd.read_csv(_PUBLISHED, index_col=[0, 1, 2])["value"]
 
 
 def simulated_samples(events: int = MIXED_EVENTS) -> dict[str, FloatArray]:
@@ -100,15 +90,25 @@ def simulated_samples(events: int = MIXED_EVENTS) -> dict[str, FloatArray]:
     }
 
 
-def measure_statistics(samples: dict[str, FloatArray]) -> Statistics:
+def statistic(x: pd.Series, name: str) -> float:
+    """Compute a statistic by its name."""
+    if name.startswith("share_"):
+        return float((x == int(name[-1])).mean())
+    x, name = (np.log(x), name[4:]) if name.startswith("log_") else (x, name)
+    quantiles = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
+    if name in quantiles:
+        return float(x.quantile(quantiles[name]))
+    return float(x.mean() if name == "mean" else x.std(ddof=0))
+
+
+def measure_statistics(samples: dict[str, FloatArray]) -> pd.Series:
     """Give the simulation's value of every published statistic."""
     frames = {name: pd.DataFrame(rows, columns=FEATURES) for name, rows in samples.items()}
     for frame in frames.values():
         frame["b_tags"] = sum(frame[f"jet_{i}_b_tag"] for i in range(1, 5))
-    return {
-        (sample, feature, name): float(_STATISTICS[name][1](frames[sample][feature].to_numpy()))
-        for sample, feature, name in published_statistics()
-    }
+    index = published_statistics().index
+    values = [statistic(frames[sample][feature], name) for sample, feature, name in index]
+    return pd.Series(values, index)
 
 
 def measure_histograms(samples: dict[str, FloatArray]) -> dict[str, list[int]]:
@@ -169,41 +169,34 @@ def deviations(numbers: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
     return np.abs(away.mean(axis=0)), np.abs(away).mean(axis=(1, 2))
 
 
-def statistics(numbers: dict[str, Any]) -> tuple[Statistics, Statistics, list[str]]:
-    """Give simulated and published statistics, and the features of which all are published."""
-    real = published_statistics()
-    full = [f for s, f, k in real if s == "mixed" and k == "median"]
-    return {tuple(key): value for *key, value in numbers["statistics"]}, real, full
+def statistics(numbers: dict[str, Any]) -> pd.DataFrame:
+    """Give the simulated and the real value of every published statistic."""
+    simulated = pd.Series({tuple(key): value for *key, value in numbers["statistics"]})
+    return pd.DataFrame({"simulated": simulated, "real": published_statistics()})
 
 
 def tables(numbers: dict[str, Any]) -> dict[str, str]:
     """Markdown tables by name: ``statistics``, ``others``, ``accuracies`` and ``deviations``."""
-    simulated, real, full = statistics(numbers)
-    location = [
-        [f"`{feature}`"]
-        + [
-            f"{simulated['mixed', feature, k]:.4g} / {real['mixed', feature, k]:g}"
-            for k in _LOCATION
-        ]
-        for feature in full
-    ]
-    others = [
-        [sample.replace("_", " "), f"`{feature}`", _STATISTICS[statistic][0],
-         f"{simulated[sample, feature, statistic]:.4g}", f"{value:g}"]
-        for (sample, feature, statistic), value in real.items()
-        if sample != "mixed" or feature not in full
-    ]  # fmt: skip
+    known = statistics(numbers).reset_index(names=["sample", "feature", "statistic"])
+    known["feature"] = "`" + known["feature"] + "`"
+    known["simulated"] = known["simulated"].map("{:.4g}".format)
+    known["real"] = known["real"].map("{:g}".format)
+    mixed = known[known["sample"] == "mixed"].assign(
+        both=known["simulated"] + " / " + known["real"]
+    )
+    location = mixed.pivot(index="feature", columns="statistic", values="both")
+    location = location.reindex(index=mixed["feature"].unique(), columns=_LOCATION).dropna()
+    others = known[(known["sample"] != "mixed") | ~known["feature"].isin(location.index)]
+    others = others.replace({"sample": {"_": " "}}, regex=True).replace({"statistic": _NAMES})
     found, svm = np.array(numbers["accuracies"]), published_accuracies()
     mean, sd = found.mean(axis=0), found.std(axis=0, ddof=1)
     cells = []
     for i, source in enumerate(MASSES):
-        texts = [
-            f"{number(mean[i, j])} ± {number(sd[i, j])} ({number(found[0, i, j])}) / "
-            f"{number(svm[i, j])}"
-            for j in range(len(MASSES))
-        ]
-        texts[i] = f"*{texts[i]}*"
-        cells.append([str(source), *texts])
+        cells.append([str(source)])
+        for j in range(len(MASSES)):
+            ours = f"{number(mean[i, j])} ± {number(sd[i, j])} ({number(found[0, i, j])})"
+            mark = "*" if i == j else ""
+            cells[-1].append(f"{mark}{ours} / {number(svm[i, j])}{mark}")
     misses, single = deviations(numbers)
     target = np.eye(len(MASSES), dtype=bool)
     summary = {
@@ -215,16 +208,11 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
     }
     title = "mean absolute deviation from the published accuracies, points"
     return {
-        "statistics": _table(["simulated / real, GeV", *_LOCATION], location),
-        "others": _table(["sample", "feature", "statistic", "simulated", "real"], others),
-        "accuracies": _table(["trained on / tested on", *map(str, MASSES)], cells),
-        "deviations": _table([title, ""], list(summary.items())).replace("|  |", "| |"),
+        "statistics": grid(["simulated / real, GeV", *_LOCATION], location.itertuples()),
+        "others": grid(list(others), others.to_numpy().tolist(), 3),
+        "accuracies": grid(["trained on / tested on", *map(str, MASSES)], cells),
+        "deviations": grid([title, ""], summary.items()),
     }
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(line) + " |" for line in (head, *rows)]
-    return "\n".join([lines[0], "|-" * len(head) + "|", *lines[1:]])
 
 
 def fill_page(page: str, numbers: dict[str, Any]) -> str:
@@ -235,53 +223,30 @@ def fill_page(page: str, numbers: dict[str, Any]) -> str:
 
 
 def draw(numbers: dict[str, Any], path: Path) -> list[Path]:
-    """Draw m_wwbb, statistics and accuracies of simulated beside real HEPMASS."""
-    with new_figure(11, 3.6) as figure:
-        left, middle, right = figure.subplots(1, 3)
-        _draw_masses(left, numbers)
-        _draw_statistics(middle, numbers)
-        _draw_accuracies(right, numbers)
-        for axis in (left, middle, right):
+    """Draw m_wwbb and accuracies of simulated beside real HEPMASS."""
+    medians, real = published_statistics(), published_accuracies()
+    found = np.array(numbers["accuracies"])
+    mean, sd = found.mean(axis=0), found.std(axis=0, ddof=1)
+    with new_figure(8, 3.6) as figure:
+        left, right = figure.subplots(1, 2)
+        for height, (sample, counts) in enumerate(numbers["histograms"].items()):
+            density = np.array(counts, dtype=float) / np.sum(counts) / np.diff(EDGES)
+            colour = ("#000000", *_COLOURS)[height]
+            left.stairs(1e3 * density, EDGES, color=colour, label=sample.replace("_", " "))
+            left.plot(medians[sample, "m_wwbb", "median"], -0.12 - 0.12 * height, marker="v",
+                      color=colour, linestyle="none", markersize=5)  # fmt: skip
+        left.set_xlabel("m_wwbb (GeV); triangles: median of the real data")
+        left.set_ylabel("density of the simulation (1/TeV)")
+        right.plot([45, 100], [45, 100], color="0.6", lw=0.8)
+        for i, (mass, colour) in enumerate(zip(MASSES, _COLOURS, strict=True)):
+            right.errorbar(real[i], mean[i], sd[i], fmt="os^Dv"[i], color=colour, ms=4, lw=0.8,
+                           label=f"trained on {mass}")  # fmt: skip
+        right.set_xlabel("published accuracy on real HEPMASS (%)")
+        right.set_ylabel("accuracy on simulated HEPMASS (%)")
+        for axis in (left, right):
             axis.legend(frameon=False, fontsize=7)
         figure.suptitle("Simulated HEPMASS beside what is published of the real data")
         return save_figure(figure, path)
-
-
-def _draw_masses(axis: Any, numbers: dict[str, Any]) -> None:
-    real = published_statistics()
-    colours = ("#000000", *_COLOURS)
-    for height, (sample, counts) in enumerate(numbers["histograms"].items()):
-        density = np.array(counts, dtype=float) / np.sum(counts) / np.diff(EDGES)
-        axis.stairs(1e3 * density, EDGES, color=colours[height],
-                    label=sample.replace("signal_", "signal "))  # fmt: skip
-        axis.plot(real[sample, "m_wwbb", "median"], -0.12 - 0.12 * height, marker="v",
-                  color=colours[height], linestyle="none", markersize=5)  # fmt: skip
-    axis.set_xlabel("m_wwbb (GeV); triangles: median of the real data")
-    axis.set_ylabel("density of the simulation (1/TeV)")
-
-
-def _draw_statistics(axis: Any, numbers: dict[str, Any]) -> None:
-    simulated, real, features = statistics(numbers)
-    markers = {"q25": "<", "median": "o", "q75": ">", "sd": "s"}
-    for (name, marker), colour in zip(markers.items(), _COLOURS[::-1], strict=False):
-        ratios = [simulated["mixed", f, name] / real["mixed", f, name] for f in features]
-        axis.plot(ratios, range(len(features)), marker, color=colour, ms=5, alpha=0.8,
-                  label=name)  # fmt: skip
-    axis.axvline(1.0, color="0.6", lw=0.8)
-    axis.set_yticks(range(len(features)), [f.replace("_magnitude", "") for f in features])
-    axis.invert_yaxis()
-    axis.set_xlabel("simulated / real")
-
-
-def _draw_accuracies(axis: Any, numbers: dict[str, Any]) -> None:
-    real, found = published_accuracies(), np.array(numbers["accuracies"])
-    mean, sd = found.mean(axis=0), found.std(axis=0, ddof=1)
-    axis.plot([45, 100], [45, 100], color="0.6", lw=0.8)
-    for i, (mass, colour) in enumerate(zip(MASSES, _COLOURS, strict=True)):
-        axis.errorbar(real[i], mean[i], sd[i], fmt="os^Dv"[i], color=colour, ms=4, lw=0.8,
-                      label=f"trained on {mass}")  # fmt: skip
-    axis.set_xlabel("published accuracy on real HEPMASS (%)")
-    axis.set_ylabel("accuracy on simulated HEPMASS (%)")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -34,7 +34,7 @@ Records = Mapping[tuple[str, ...], Record]
 def records_by_cell(results: Path) -> Records:
     """Read all records of a directory of results, by what must be equal to compare them."""
     return {
-        (r.dataset, r.task, r.method, r.config_sha256): r
+        (r.dataset, r.task, r.method, r.config_sha256, r.data_sha256): r
         for r in RecordStore(results / "records").scan()
     }
 
@@ -53,12 +53,9 @@ def comparison(first: Records, second: Records) -> str:
     unmatched = len(first) + len(second) - 2 * len(common)
     if unmatched or len(compared) < len(common):
         text += (
-            f" Not compared: {unmatched} cells of only one of the runs (or of another config), "
-            f"{len(common) - len(compared)} with other repetitions done."
+            f" Not compared: {unmatched} cells of only one of the runs (or of another config or "
+            f"data), {len(common) - len(compared)} with other repetitions done."
         )
-    other_data = sum(first[key].data_sha256 != second[key].data_sha256 for key in common)
-    if other_data:
-        text += f" {other_data} of the cells compared have data with another checksum."
     rows = [_row(method_label(method), by_method[method]) for method in sorted(by_method)]
     return f"{text}\n\n{grid(_HEAD, [*rows, _row('all', compared)] if rows else [])}"
 
@@ -66,10 +63,9 @@ def comparison(first: Records, second: Records) -> str:
 def _row(name: str, found: Sequence[Agreement]) -> list[str]:
     same = sum(one.identical for one in found)
     points = max(abs(one.points) for one in found)
-    ratio = max(one.in_half_widths for one in found)
-    width = "no width" if ratio == float("inf") else f"{ratio:.2f}"
+    ratio = max(one.in_half_widths for one in found)  # infinite if none has a width
     beyond = sum(one.beyond for one in found)
-    numbers = (len(found), same, len(found) - same, f"{points:.2f}", width, beyond)
+    numbers = (len(found), same, len(found) - same, f"{points:.2f}", f"{ratio:.2f}", beyond)
     return [escape(name), *map(str, numbers)]
 
 

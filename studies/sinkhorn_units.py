@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from experiments.cells.cell import Cell
 from experiments.cells.plan import load_table
 from experiments.cells.protocol import Protocol, draw_repetition, measure
-from studies.common import ROOT, command, write_csv
+from experiments.store.frame import write_csv
+from studies.common import ROOT, command
 
 METHODS = ("ot_sinkhorn", "ot_lpl1", "ot", "ot_linear")
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -45,7 +47,7 @@ def main() -> None:
                 row[f"x {factor:g}"] = "-"
         print(row, flush=True)
         rows.append(row)
-    write_csv(ROOT / "results/studies/sinkhorn_units.csv", rows)
+    write_csv(pd.DataFrame(rows), ROOT / "results/studies/sinkhorn_units.csv")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ class Learnt(Shift):
         return X - 2 * shift
 
 
-def _moves(by: float) -> type[Shift]:
+def moves(by: float) -> type[Shift]:
+    """Make the class that moves the first column."""
     return type("Moves", (Shift,), {"by": by})
 
 
@@ -57,7 +58,7 @@ QUESTIONS: dict[str, Callable[[TransportCheck], bool]] = {
 }
 
 _SMALL, _WIDE = (100, 2), (200, 10)
-_IDLE, _MIRROR, _SEEN = _moves(0), _moves(-2), "a shift is seen"
+_IDLE, _MIRROR, _SEEN = moves(0), moves(-2), "a shift is seen"
 # What is done, by which model, to which shift of the first column, in tables of which rows and
 # columns, with how many refits, and what is asked.
 CASES: tuple[tuple[str, type[Shift], float, tuple[int, int], int, tuple[str, ...]], ...] = (
@@ -68,13 +69,13 @@ CASES: tuple[tuple[str, type[Shift], float, tuple[int, int], int, tuple[str, ...
         (f"shift of {shift}, nothing is done", _IDLE, shift, _SMALL, 1, (_SEEN, "undecided"))
         for shift in (0.3, 0.5, 1.0)
     ),
-    ("shift of 1, taken away exactly", _moves(-1), 1, _SMALL, 1,
+    ("shift of 1, taken away exactly", moves(-1), 1, _SMALL, 1,
      ("left over above the noise", "still far, or further")),
     ("shift of 1, to the other side", _MIRROR, 1, _SMALL, 1, ("further", "nearer")),
     ("shift of 1, to the other side", _MIRROR, 1, _SMALL, 3, ("further", "nearer")),
     ("shift of 0.5, to the other side by learnt means", Learnt, 0.5, _WIDE, 1, ("further",)),
-    ("shift of 1, made one of 1.5", _moves(0.5), 1, _SMALL, 1, ("further",)),
-    ("shift of 1, made one of 1.5", _moves(0.5), 1, (400, 2), 1, ("further",)),
+    ("shift of 1, made one of 1.5", moves(0.5), 1, _SMALL, 1, ("further",)),
+    ("shift of 1, made one of 1.5", moves(0.5), 1, (400, 2), 1, ("further",)),
 )  # fmt: skip
 
 

@@ -30,25 +30,21 @@ class Console:
 
     def say(self, text: str = "", end: str = "\n") -> None:
         """Print on standard output, unless it ended."""
-        if self.lost:
-            return
-        try:
-            print(printable(text, keep="\n"), end=end, flush=True)
-        except OSError as error:
+        if not self.lost and (error := _print(text, sys.stdout, end)) is not None:
             self.lost = True
-            _discard(sys.stdout)
             if not isinstance(error, BrokenPipeError):
                 self.complain(f"standard output cannot be written: {error.strerror}")
 
     def complain(self, text: str) -> None:
         """Print an error."""
-        try:
-            print(f"error: {printable(text, keep=chr(10))}", file=sys.stderr, flush=True)
-        except OSError:
-            _discard(sys.stderr)
+        _print(f"error: {text}", sys.stderr)
 
 
-def _discard(stream: Any) -> None:
-    """Redirect a broken stream to nothing, or the interpreter fails when it ends."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def _print(text: str, stream: Any, end: str = "\n") -> OSError | None:
+    try:
+        print(printable(text, keep="\n"), end=end, file=stream, flush=True)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # to nothing, or the interpreter fails when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return error
+    return None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
+import secrets
 import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from krda.command.console import Console
-from krda.command.predictions import check_output, write_predictions
-from krda.command.tables import listed, read_tables
+from krda.command.tables import TableError, listed, read_tables
 
 
 def make_classifier(name: str, seed: int) -> Any:
@@ -27,6 +31,36 @@ def make_classifier(name: str, seed: int) -> Any:
         "forest": RandomForestClassifier(random_state=seed),
         "boosting": HistGradientBoostingClassifier(random_state=seed),
     }[name]
+
+
+def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Raise a TableError if predictions could not, or should not, be written."""
+    folder = path.resolve().parent
+    if path.exists() and not path.is_file():
+        raise TableError(f"--output names a folder, a device or a pipe, expected a file: {path}.")
+    if not os.access(folder, os.W_OK):
+        raise TableError(f"The folder of --output does not exist or is read-only: {folder}.")
+    if path.resolve() in [p.resolve() for p in inputs]:
+        raise TableError(f"--output names an input: {path}.")
+    if path.exists() and not force:
+        raise TableError(
+            f"{path} exists. Name another file with --output, or overwrite it with --force."
+        )
+    if path.exists() and not path.stat().st_mode & 0o222:
+        raise TableError(f"--output names a file that is read-only: {path}. Name another file.")
+
+
+def write_predictions(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write one line for each target row, its number first; the file is the old or the new one."""
+    path = path.resolve()  # a link stays a link
+    temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
+    try:
+        pd.DataFrame(columns).rename_axis("row").to_csv(temporary, lineterminator="\n")
+        temporary.replace(path)
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -60,33 +94,26 @@ def run(options: argparse.Namespace, console: Console) -> None:
         classifier=make_classifier(options.classifier, options.seed),
         random_state=options.seed,
     )
+    data = tables.Xs, tables.ys, tables.Xt
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(tables.Xs, tables.ys, tables.Xt)
-        columns: dict[str, Any] = {}
-        if tables.identifiers is not None:
-            columns[options.id] = tables.identifiers
-        columns["prediction"] = model.predict(tables.Xt)
+        predicted = model.fit(*data).predict(tables.Xt)
+        columns = {} if tables.identifiers is None else {options.id: tables.identifiers}
+        columns["prediction"] = predicted
         if hasattr(model, "predict_proba"):
             names = [f"probability_{label}" for label in model.classes_]
             columns |= dict(zip(names, model.predict_proba(tables.Xt).T, strict=True))
-    write_predictions(options.output, columns, force=options.force)
+    write_predictions(options.output, columns)
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         console.say(f"warning: {message}")
-    predicted = columns["prediction"]
     shares = [f"{listed([label])} {np.mean(predicted == label):.1%}" for label in model.classes_]
     console.say(f"predictions: {options.output} ({listed(shares)})")
     if not options.assess:
         return
     console.say("checking the fit\n")
-    try:
-        found = assess(model, tables.Xs, tables.ys, tables.Xt,
-                       n_refits=options.refits, random_state=options.seed)  # fmt: skip
-    except BaseException:
-        console.say(f"the check did not end; {options.output} holds the predictions alone")
-        raise
+    found = assess(model, *data, n_refits=options.refits, random_state=options.seed)
     console.say(str(found))
     more: dict[str, Any] = {"refits_agree": found.refits_agree.round(4)} if options.refits else {}
     more |= {"source_only": found.source_only, "standardised": found.standardized}
-    write_predictions(options.output, columns | more, force=True)
+    write_predictions(options.output, columns | more)
     console.say(f"\n{options.output} has these columns now, too: {', '.join(more)}")

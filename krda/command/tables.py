@@ -7,15 +7,11 @@ never cut, filled or joined with another: it is refused.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import shlex
-import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,27 +23,24 @@ from krda.command.console import printable
 WRITTEN = ("row", "prediction", "refits_agree", "source_only", "standardised")
 
 _NUMBER = r"(?a)\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
-_INTEGER = r"0|-?[1-9][0-9]{0,17}"
 _PLAIN = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?"  # as programs write numbers: 1 and 1.0, not 01 or 1E5
 # What a spreadsheet runs, unless it is a number; a sign alone is harmless.
 _FORMULA = r"(?s)(\s*[=+\-@＝＋－＠]|[\t\r\n]).*\w.*"
 _MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat")
-_INFINITE = ("inf", "-inf", "+inf", "infinity", "-infinity", "+infinity")
 
 
 class TableError(ValueError):
     """Files that cannot be worked with; the message says what to do."""
 
 
-@dataclass(frozen=True)
-class Tables:
+class Tables(NamedTuple):
     """What KRDA is fitted to: two frames with the same columns, and the source's labels."""
 
     Xs: pd.DataFrame
-    ys: NDArray[Any]  # integers if every label is written as one, otherwise text
+    ys: NDArray[Any]  # text
     Xt: pd.DataFrame
-    notes: tuple[str, ...]  # what was done to make the tables agree, and what looks odd
-    identifiers: pd.Series | None = None  # of the target's rows, as text
+    notes: list[str]  # what was left out, and what looks odd
+    identifiers: pd.Series | None  # of the target's rows, as text
 
 
 def read_tables(
@@ -65,7 +58,6 @@ def read_tables(
     ``drop`` names columns of either file that are no features. ``identifier`` is a column of the
     target that names its rows. The target's labels, if it has any, are not used.
     """
-    notes: list[str] = []
     S, T = (_read(path, separator, encoding) for path in (source, target))
     unknown = [name for name in drop if name not in S and name not in T]
     if unknown:
@@ -73,23 +65,21 @@ def read_tables(
     if label not in S:
         raise TableError(
             f"{source} has no column {label!r} for the labels; its columns are {listed(S)}. Name "
-            "one with --label."
+            "one with --label, or the character between the columns with --separator."
         )
+    notes = []
     if label in T:
         notes.append(f"{target} has the label column {label!r}, too: left out, never used.")
     identifiers = None if identifier is None else _identifiers(identifier, label, target, T)
     ys = _labels(source, S[label])
-    S, T = (
-        _features(table, path, {*drop, label, identifier}, notes)
-        for table, path in ((S, source), (T, target))
-    )
-    for X, path, others, other in ((S, source, T, target), (T, target, S, source)):
-        alone = [name for name in X if name not in others]
-        if alone:
-            raise TableError(
-                f"{other} lacks columns that {path} has: {listed(alone)}. Both need the same "
-                f"features; rename them, or leave them out: {_drop(alone)}"
-            )
+    S, T = (X.drop(columns=[*drop, label, identifier], errors="ignore") for X in (S, T))
+    alone = S.columns.symmetric_difference(T.columns)
+    if len(alone):
+        raise TableError(
+            f"{source} and {target} need the same features, but only one of them has "
+            f"{listed(alone)}. Rename columns, leave some out with --drop, or give the character "
+            "between columns with --separator."
+        )
     if not len(S.columns):
         raise TableError(f"{source} has no column but the label and those dropped.")
     Xs, Xt = _numbers(S, source), _numbers(T, target)
@@ -99,99 +89,72 @@ def read_tables(
             f"another whole number in every row of {listed(counts)}: identifiers are no features. "
             "Leave them out with --drop, or with --id, which keeps one beside the predictions."
         )
-    return Tables(Xs, ys, Xt, tuple(notes), identifiers)
+    return Tables(Xs, ys, Xt, notes, identifiers)
 
 
 def listed(names: Iterable[object]) -> str:
-    """Write the first names of many, those with spaces around them in quotes."""
-    texts = [str(name)[:60] for name in names]
-    shown = [printable(text) if text == text.strip() != "" else repr(text) for text in texts[:8]]
-    return ", ".join(shown) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")
-
-
-def _drop(names: Iterable[str]) -> str:
-    """Write the option that leaves columns out."""
-    return f"--drop {shlex.join(map(printable, names))}"[:400]
+    """Write the first names of many."""
+    texts = [printable(str(name)[:60]) for name in names]
+    return ", ".join(texts[:8]) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")
 
 
 # Files
 
 
 def _read(path: Path, separator: str, encoding: str) -> pd.DataFrame:
-    """Read a file as a table of text."""
-    header, *rows = _records(path, _text(path, encoding), separator)
+    """Read a file as a table of text; leave out a column without name and values."""
+    try:
+        text = path.read_text(encoding)
+        if "\0" in text:
+            raise UnicodeError("it holds bytes that are 0")
+    except (LookupError, UnicodeError) as error:
+        raise TableError(
+            f"{path} is no {encoding.removesuffix('-sig')} text ({error}); expected CSV. Unpack an "
+            "archive, and save a spreadsheet or a Parquet file as CSV first. For text give its "
+            "encoding: --encoding utf-16, utf-16-le or utf-16-be, or --encoding cp1252 for most "
+            "other files of Western Europe (which never fails: look at the result)."
+        ) from error
+    header, *rows = _records(path, text.removeprefix("\ufeff"), separator)
     names = [name if name.strip() else f"Unnamed: {i}" for i, name in enumerate(header)]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise TableError(f"{path} has several columns of one name: {listed(twice)}. Rename them.")
-    return pd.DataFrame(rows, columns=names, dtype=object)
+    table = pd.DataFrame(rows, columns=names, dtype=object)
+    empty = [name for name in table.filter(regex="^Unnamed: ") if not table[name].any()]
+    return table.drop(columns=empty)  # made by separators at the ends of lines
 
 
-def _text(path: Path, encoding: str) -> str:
-    """Give a file's text, possibly compressed by gzip; refuse what is no text."""
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode(encoding)
-        wrong = "it holds bytes that are 0" if "\0" in text else ""
-    except FileNotFoundError as error:
-        raise TableError(f"{path} does not exist.") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise TableError(f"{path} cannot be read: {error}.") from error
-    except (LookupError, UnicodeError) as error:
-        wrong = str(error)
-    if wrong:
-        raise TableError(
-            f"{path} is no {encoding.removesuffix('-sig')} text ({wrong}); expected CSV. Save a "
-            "spreadsheet or a Parquet file as CSV first. For text give its encoding: --encoding "
-            "utf-16, utf-16-le or utf-16-be, or --encoding cp1252 for most other files of Western "
-            "Europe (which never fails: look at the result)."
-        )
-    return text.removeprefix("\ufeff")
-
-
-def _records(path: Path, text: str, separator: str) -> list[list[str]]:
-    """Give the cells of each row, the header first; all rows have equally many.
+def _records(path: Path, text: str, separator: str) -> Iterator[list[str]]:
+    """Give the cells of the header and of each row, equally many.
 
     Blank lines are skipped, except in a table of one column, where they lack a value.
     """
-    lines = io.StringIO(text, newline="").readlines()
+    lines = io.StringIO(re.sub(r"\n[\n ]*\Z", "", text))
     reader = csv.reader(lines, delimiter=separator, strict=True)
-    rows: list[list[str]] = []
-    first = 1  # the line that the record begins in
+    width, first, n = 0, 1, 0  # columns, the line that the record begins in, records
     try:
         for record in reader:
-            width = len(rows[0]) if rows else len(record)
-            spanned = [line for line in lines[first - 1 : reader.line_num] if line.strip()]
-            # A text of several lines is fine. Lines that have all separators of a row are rows.
-            if len(spanned) > 1 and all(line.count(separator) >= width - 1 for line in spanned):
-                raise csv.Error(f"a quote is closed in line {reader.line_num} only, after rows")
-            if len(record) < 2 and not any(map(str.strip, record)):
-                record = [""] if width == 1 and rows else []
-            if record and len(record) != width:
-                raise csv.Error(
-                    f"{len(record)} values, the header names {width} columns ({listed(rows[0])}). "
-                    "Look for decimal commas, texts with separators but without quotes, and a "
-                    "separator at the line's end"
-                )
-            rows += [record] if record else []
+            if len(record) > 1 or "".join(record).strip() or width == 1:
+                width, n = width or len(record), n + 1
+                if len(record or [""]) != width:
+                    raise csv.Error(
+                        f"{len(record)} values, the header names {width} columns. Look for decimal "
+                        "commas, texts with separators but without quotes, a separator at the "
+                        "line's end, and a separator that --separator must name"
+                    )
+                # A text of several lines is fine. Lines with all separators of a row are rows.
+                more = [part for cell in record for part in cell.split("\n")[1:] if part.strip()]
+                if more and all(part.count(separator) >= width - 1 for part in more):
+                    raise csv.Error(f"a quote is closed in line {reader.line_num} only, after rows")
+                yield record or [""]
             first = reader.line_num + 1
+        if n < 2:
+            raise csv.Error("it has no rows below a header")
     except csv.Error as error:
         raise TableError(
             f"{path} cannot be read as CSV: line {first}: {error}. Quotes enclose a whole cell, "
             'and those within it are written twice: """5 inch" for "5 inch.'
         ) from error
-    while len(rows) > 1 and rows[-1] == [""]:  # blank lines at the end
-        rows.pop()
-    if len(rows) < 2:
-        raise TableError(f"{path} cannot be read as CSV: it has no rows below a header.")
-    others = [mark for mark in ";\t|," if mark != separator and mark in rows[0][0]]
-    if others and len(rows[0]) == 1:
-        raise TableError(
-            f"{path} has one column, named {listed(rows[0])}: give the character between its "
-            f"columns with --separator, such as --separator {others[0]!r}. Numbers need decimal "
-            "points, not decimal commas."
-        )
-    return rows
 
 
 # What columns hold
@@ -215,11 +178,7 @@ def _identifiers(name: str, label: str, path: Path, T: pd.DataFrame) -> pd.Serie
 
 def _refuse_formulas(cells: Iterable[str], where: str, remedy: str) -> None:
     """Raise if a spreadsheet that opens the predictions would run one of the cells."""
-    risky = [
-        cell
-        for cell in dict.fromkeys(cells)
-        if re.fullmatch(_FORMULA, cell) and not re.fullmatch(_NUMBER, cell)
-    ]
+    risky = {c for c in cells if re.fullmatch(_FORMULA, c) and not re.fullmatch(_NUMBER, c)}
     if risky:
         raise TableError(
             f"{where} that a spreadsheet would run as formulas: {listed(risky)}. They are written "
@@ -228,10 +187,7 @@ def _refuse_formulas(cells: Iterable[str], where: str, remedy: str) -> None:
 
 
 def _labels(path: Path, text: pd.Series) -> NDArray[Any]:
-    """Give the labels as text, or as integers if all are and the text follows from them.
-
-    A class may be named NA, None or null, which mark missing values elsewhere.
-    """
+    """Check labels; a class may be named NA, None or null, which mark missing values elsewhere."""
     marks = text.str.strip().str.lower().isin(_MISSING)
     plain = text.str.fullmatch(_PLAIN)
     # Beside plain numbers such a mark is no class.
@@ -242,60 +198,30 @@ def _labels(path: Path, text: pd.Series) -> NDArray[Any]:
             f"{missing.argmax()}, from 0): expected one for each. Take these rows out, or, if they "
             "are a class, give it a name like those of the others."
         )
-    classes = list(text.unique())
-    _refuse_formulas(classes, f"{path} has labels", "take these rows out")
-    if text.str.fullmatch(_NUMBER).all() and any(float(cell) % 1 for cell in classes):
+    _refuse_formulas(text, f"{path} has labels", "take these rows out")
+    if text.str.fullmatch(_NUMBER).all() and (text.astype(np.float64) % 1).any():
         raise TableError(
-            f"{path} has numbers with fractions for labels ({listed(classes)}): expected classes. "
-            "If these are classes, give them names; a quantity cannot be predicted."
+            f"{path} has numbers with fractions for labels ({listed(text.unique())}): expected "
+            "classes. If these are classes, give them names; a quantity cannot be predicted."
         )
-    return text.to_numpy(np.int64 if text.str.fullmatch(_INTEGER).all() else object)
-
-
-def _features(
-    table: pd.DataFrame, path: Path, without: set[str | None], notes: list[str]
-) -> pd.DataFrame:
-    """Leave out what is no feature: named columns, and those without a name and values."""
-    kept = table[[name for name in table if name not in without]]
-    unnamed = [name for name in kept if name.startswith("Unnamed: ")]
-    empty = [name for name in unnamed if not kept[name].any()]  # separators at the ends of lines
-    if empty:
-        notes.append(f"{path} has a column without name and values: left out.")
-    if len(empty) < len(unnamed):
-        raise TableError(
-            f"{path} has columns without a name, such as a row number that was written along: "
-            f"name them, or leave them out: {_drop(unnamed)}"
-        )
-    return kept.drop(columns=empty)
+    return text.to_numpy()
 
 
 def _numbers(X: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Read columns as numbers; raise if one holds other cells."""
-    numbers: dict[str, Any] = {}
-    text: list[str] = []
-    missing: list[str] = []
+    numbers, wrong = {}, []
     for name, cells in X.items():
         words = cells.str.strip().str.lower()
-        numeric = cells.str.fullmatch(_NUMBER)
         if words.isin(("true", "false")).all():
-            numbers[name] = (words == "true").astype(np.float64)
-            continue
-        numbers[name] = cells.where(numeric, "nan").astype(np.float64)
-        wrong = ~np.isfinite(numbers[name])
-        other = wrong & ~numeric & ~words.isin((*_MISSING, *_INFINITE))
-        for rows, columns in ((other, text), (wrong, missing)):
-            if rows.any():
-                found = f"{cells[rows].iloc[0]!r} in {rows.sum()} of {len(cells)} rows"
-                columns.append(f"{name} ({found})")
-                break
-    if text:
+            cells = words.map({"true": "1", "false": "0"})
+        numbers[name] = cells.where(cells.str.fullmatch(_NUMBER), "nan").astype(np.float64)
+        bad = cells[~np.isfinite(numbers[name])]
+        if len(bad):
+            wrong.append(f"{name} ({bad.iloc[0]!r} in {len(bad)} of {len(cells)} rows)")
+    if wrong:
         raise TableError(
-            f"{path} has text in {listed(text)}. Encode it as numbers, with decimal points instead "
-            "of decimal commas, in the same way in both files, or leave it out with --drop."
-        )
-    if missing:
-        raise TableError(
-            f"{path} has missing or infinite values in {listed(missing)}. Replace them, in the "
-            "same way in both files, or leave out these rows or columns."
+            f"{path} has cells that are no finite numbers in {listed(wrong)}. Replace missing "
+            "values, and encode text as numbers, with decimal points instead of decimal commas, in "
+            "the same way in both files; or leave these columns out with --drop."
         )
     return pd.DataFrame(numbers)

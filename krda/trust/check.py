@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,15 +35,14 @@ from krda.estimator import KRDA
 from krda.extrapolation import describe_far_rows
 from krda.fitting import DOMAINS, Domain
 from krda.scikit import checksum, seed_from
-from krda.trust.report import Assessment, ClassShare
+from krda.trust.report import Assessment
 from krda.trust.statistics import (
     MIN_ROWS,
     N_PARTS,
-    ColumnGap,
     DensityCheck,
-    Difference,
     RefitCheck,
     TransportCheck,
+    mean_interval,
 )
 from krda.validation import FloatArray, check_labels, check_same_columns, require_integer
 
@@ -126,7 +125,9 @@ def assess(
         warnings.simplefilter("ignore")  # the model's own fit gave them, or they are counted here
         predicted = model.predict(target)
         transported = model._transport(source)
-        seeds = _compare(data, predicted, _other_seeds(model, n_refits, seed_rng))
+        drawn = seed_rng.choice(2**31 - 1, size=n_refits + 1, replace=False).tolist()
+        others = [_variant(model, seed, model.column_order_) for seed in drawn[:n_refits]]
+        seeds = _compare(data, predicted, others)
         others = _other_orders(model, n_refits, order_rng)
         orders = _compare(data, predicted, *([other] for other in others))
         densities, transport = _check_left_out(model, source, target, n_refits, split_rng)
@@ -138,9 +139,10 @@ def assess(
         model.ranges_["target"],
         model.column_order_,
         training=True,
-        names=_names(model),
+        names=model.map_.names(np.arange(model.n_features_in_)),
     )
-    shares = (labels, predicted, source_only, standardized)
+    labelled = {"source": labels, "krda": predicted,
+                "source_only": source_only, "standardized": standardized}  # fmt: skip
     return Assessment(
         n_source=len(source),
         n_target=len(target),
@@ -150,22 +152,14 @@ def assess(
         orders=orders,
         agreement_source_only=float(np.mean(source_only == predicted)),
         agreement_standardized=float(np.mean(standardized == predicted)),
-        classes=tuple(
-            ClassShare(str(label), *(float(np.mean(y == label)) for y in shares))
+        classes={
+            str(label): {name: float(np.mean(y == label)) for name, y in labelled.items()}
             for label in model.classes_
-        ),
+        },
         source_only=tuple(source_only.tolist()),
         standardized=tuple(standardized.tolist()),
         far_rows=far_rows or "",
     )
-
-
-def _names(model: KRDA) -> Sequence[Any] | None:
-    return getattr(model, "feature_names_in_", getattr(model, "_columns_", None))
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 # Refits
@@ -176,12 +170,6 @@ def _variant(model: KRDA, seed: int, used: NDArray[np.intp], **changes: Any) -> 
     order = np.concatenate([used, model.constant_columns_])
     changes |= {"random_state": seed, "column_order": order}
     return type(model)(**(model.get_params(deep=False) | changes))
-
-
-def _other_seeds(model: KRDA, n: int, rng: np.random.Generator) -> list[KRDA]:
-    drawn = rng.choice(2**31 - 1, size=n + 1, replace=False).tolist()
-    seeds = [seed for seed in drawn if seed != model.seed_][:n]
-    return [_variant(model, seed, model.column_order_) for seed in seeds]
 
 
 def _other_orders(model: KRDA, n: int, rng: np.random.Generator) -> list[KRDA]:
@@ -206,39 +194,40 @@ def _compare(data: Domains, predicted: NDArray[Any], *groups: Sequence[KRDA]) ->
     return RefitCheck(
         tuple(float(np.mean(~rows)) for rows in same),
         tuple(failures),
-        tuple(np.mean(same, axis=0).tolist()) if same else None,
+        tuple(np.mean(same, axis=0).tolist()) if same else (),
     )
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 # Rows left out
 
 
-class _Folds:
-    """A table with random splits of its rows into N_PARTS equal parts.
+class _Fold(NamedTuple):
+    """A part of a table that a fit does not see, and the other rows."""
 
-    A fit sees all rows but those of a part. Of large tables, fits are judged by the same
-    ``MAX_JUDGED_ROWS`` rows in all splits.
+    seen: FloatArray
+    judged: FloatArray  # rows of the part that the fit is judged by
+    numbers: NDArray[np.intp]  # of these rows in the table
+
+
+def _folds(
+    X: FloatArray, order: NDArray[np.intp], n_splits: int, rng: np.random.Generator
+) -> Iterator[list[_Fold]]:
+    """Split a table at random into N_PARTS equal parts, several times.
+
+    Of large tables, fits are judged by the same rows in all splits: the first of ``order``.
     """
-
-    def __init__(self, X: FloatArray, n_splits: int, rng: np.random.Generator) -> None:
-        # In one layout, whatever the table's: sums depend on it in the last digits.
-        self.X = np.ascontiguousarray(X)
-        order = rng.permutation(len(X))
-        self.judges = np.isin(np.arange(len(X)), order[:MAX_JUDGED_ROWS])
-        # A small number for each row: lists of the rows of all fits would outgrow the table.
-        self._parts = np.full((n_splits, len(X)), -1, dtype=np.int8)
-        for parts in self._parts:
-            for rows in (order[:MAX_JUDGED_ROWS], order[MAX_JUDGED_ROWS:]):
-                size = len(rows) // N_PARTS
-                parts[rng.permutation(rows)[: N_PARTS * size]] = np.repeat(np.arange(N_PARTS), size)
-
-    def seen(self, split: int, part: int) -> FloatArray:
-        """Give the rows that the fit without a part sees."""
-        return self.X[self._parts[split] != part]
-
-    def judged(self, split: int, part: int) -> NDArray[np.intp]:
-        """Give the numbers of the rows that the fit without a part is judged by."""
-        return np.flatnonzero((self._parts[split] == part) & self.judges)
+    judges = np.isin(np.arange(len(X)), order[:MAX_JUDGED_ROWS])
+    for _ in range(n_splits):
+        part_of = np.full(len(X), -1)
+        for rows in (order[:MAX_JUDGED_ROWS], order[MAX_JUDGED_ROWS:]):
+            size = len(rows) // N_PARTS
+            part_of[rng.permutation(rows)[: N_PARTS * size]] = np.repeat(np.arange(N_PARTS), size)
+        numbers = [np.flatnonzero((part_of == part) & judges) for part in range(N_PARTS)]
+        yield [_Fold(X[part_of != part], X[rows], rows) for part, rows in enumerate(numbers)]
 
 
 class _Judgement(NamedTuple):
@@ -246,8 +235,8 @@ class _Judgement(NamedTuple):
 
     distances: FloatArray  # energy distances before, after, standardised
     gaps: FloatArray  # Kolmogorov-Smirnov distances of columns before and after, (2, d)
-    judged: list[NDArray[np.intp]]  # which rows of source and target
-    nll: list[FloatArray]  # their negative log-likelihoods: KRDA's and a Gaussian's, (2, n)
+    nll: list[FloatArray]  # of source and target rows, by KRDA's density and a Gaussian, (2, n)
+    numbers: list[NDArray[np.intp]]  # of these rows
 
 
 def _check_left_out(
@@ -255,76 +244,73 @@ def _check_left_out(
 ) -> tuple[tuple[DensityCheck, DensityCheck], TransportCheck]:
     """Judge fits by the parts of both tables that they did not see."""
     nothing = DensityCheck("source"), DensityCheck("target")
-    if n_splits == 0:
-        return nothing, TransportCheck(left_out="no refits were asked for")
-    if min(len(source), len(target)) < MIN_ROWS:
-        return nothing, TransportCheck(left_out=f"a table has fewer than {MIN_ROWS} rows")
+    if n_splits == 0 or min(len(source), len(target)) < MIN_ROWS:
+        return nothing, TransportCheck()
     *split_rngs, seed_rng, noise_rng = rng.spawn(4)
-    folds = [_Folds(X, n_splits, r) for X, r in zip((source, target), split_rngs, strict=True)]
+    # In one layout, whatever the tables': sums depend on it in the last digits.
+    tables = [np.ascontiguousarray(X) for X in (source, target)]
+    orders = [r.permutation(len(X)) for X, r in zip(tables, split_rngs, strict=True)]
+    splits = [_folds(X, order, n_splits, r)
+              for X, order, r in zip(tables, orders, split_rngs, strict=True)]  # fmt: skip
     seeds = seed_rng.choice(2**31 - 1, size=(n_splits, N_PARTS), replace=False).tolist()
     used = model.column_order_  # the other columns are constant
-    goal = folds[1].X[folds[1].judges]
+    goal = tables[1][np.sort(orders[1][:MAX_JUDGED_ROWS])]
     unit = unit_scale(goal)[used]
     found: list[_Judgement] = []
     failures: list[str] = []
-    for split in range(n_splits):
+    for own_seeds, *both in zip(seeds, *splits, strict=True):
+        folds = list(zip(*both, strict=True))
         # No label takes part in a transport, and none is needed: a part may hold one class only.
-        fits = [_variant(model, s, used, classifier=DummyClassifier()) for s in seeds[split]]
-        tables = [[table.seen(split, part) for table in folds] for part in range(N_PARTS)]
-        domains = [Domains(Xs, np.arange(len(Xs)) % 2, Xt) for Xs, Xt in tables]
+        fits = [_variant(model, seed, used, classifier=DummyClassifier()) for seed in own_seeds]
+        domains = [Domains(s.seen, np.arange(len(s.seen)) % 2, t.seen) for s, t in folds]
         errors = [error for error in fit_together(fits, domains) if error is not None]
         failures += map(_describe, errors)
         if not errors:
             try:
-                found += [_judge(fit, folds, split, part, unit) for part, fit in enumerate(fits)]
+                pairs = zip(fits, folds, strict=True)
+                found += [_judge(fit, s, t, unit) for fit, (s, t) in pairs]
             except ArithmeticError as error:  # a row that is transported nowhere
                 failures.append(_describe(error))
     if not found:
-        why = "the fits to parts of the tables failed"
-        return nothing, TransportCheck(left_out=why, failures=tuple(failures))
+        return nothing, TransportCheck(failures=tuple(failures))
     before, after, standardized = np.array([fit.distances for fit in found]).T
-    names = _names(model)
-    called = [f"column {j}" if names is None else str(names[j]) for j in used]
-    gaps = np.mean([fit.gaps for fit in found], axis=0).tolist()
-    columns = [ColumnGap(*column) for column in zip(called, *gaps, strict=True)]
-    n, m = map(len, found[0].judged)
+    names = [f"column {x}" if isinstance(x, int) else str(x) for x in model.map_.names(used)]
+    gaps = zip(names, *np.mean([fit.gaps for fit in found], axis=0).tolist(), strict=True)
+    furthest = sorted(gaps, key=lambda gap: -gap[2])[:_N_COLUMNS]
+    n, m = map(len, found[0].numbers)
     # Kolmogorov's limit, P(sup > c sqrt(1/n + 1/m)) < 2 exp(-2 c^2), for each of the columns.
     c = math.sqrt(math.log(2 * len(used) / 0.05) / 2)
     transport = TransportCheck(
         before=float(before.mean()),
         after=float(after.mean()),
         standardized=float(standardized.mean()),
-        change=Difference.of(after - before),
-        lead=Difference.of(standardized - after),
+        change=mean_interval(after - before),
+        lead=mean_interval(standardized - after),
         noise=_energy_noise(goal[:, used] / unit, n, m, len(found) // N_PARTS, noise_rng),
-        columns=tuple(sorted(columns, key=lambda column: -column.after)[:_N_COLUMNS]),
+        columns={name: (before, after) for name, before, after in furthest},
         column_noise=min(c * math.sqrt(1 / n + 1 / m), 1.0),
+        n_fits=len(found),
         failures=tuple(failures),
     )
     return (_check_density("source", found), _check_density("target", found)), transport
 
 
-def _judge(
-    fit: KRDA, folds: Sequence[_Folds], split: int, part: int, unit: FloatArray
-) -> _Judgement:
-    """Judge a fit by the part that it did not see; ``unit`` is of the transported columns."""
+def _judge(fit: KRDA, source: _Fold, target: _Fold, unit: FloatArray) -> _Judgement:
+    """Judge a fit by the parts that it did not see; ``unit`` is of the transported columns."""
     used = fit.column_order_
-    seen = [table.seen(split, part) for table in folds]
-    judged = [table.judged(split, part) for table in folds]
-    Xs, Xt = (table.X[rows] for table, rows in zip(folds, judged, strict=True))
-    scalers = [StandardScaler().fit(X) for X in seen]
-    standardized = scalers[1].inverse_transform(scalers[0].transform(Xs))
-    goal = Xt[:, used]
-    candidates = [X[:, used] for X in (Xs, fit._transport(Xs), standardized)]
+    scalers = [StandardScaler().fit(fold.seen) for fold in (source, target)]
+    standardized = scalers[1].inverse_transform(scalers[0].transform(source.judged))
+    goal = target.judged[:, used]
+    candidates = [X[:, used] for X in (source.judged, fit._transport(source.judged), standardized)]
     return _Judgement(
         np.array([energy_distance(X / unit, goal / unit, unit=1.0) for X in candidates]),
         np.array([column_distances(X, goal).kolmogorov_smirnov for X in candidates[:2]]),
-        judged,
-        [_likelihoods(fit, *of) for of in zip(DOMAINS, seen, (Xs, Xt), strict=True)],
+        [_likelihoods(fit, "source", source), _likelihoods(fit, "target", target)],
+        [source.numbers, target.numbers],
     )
 
 
-def _likelihoods(fit: KRDA, domain: Domain, seen: FloatArray, judged: FloatArray) -> FloatArray:
+def _likelihoods(fit: KRDA, domain: Domain, fold: _Fold) -> FloatArray:
     """Give negative log-likelihoods of rows under KRDA's density and a Gaussian, (2, n).
 
     The Gaussian has nothing to tune. It is fitted where KRDA's density is, with columns at unit
@@ -333,7 +319,7 @@ def _likelihoods(fit: KRDA, domain: Domain, seen: FloatArray, judged: FloatArray
     there may be fewer rows than columns.
     """
     columns = fit.column_maps_[domain]
-    seen, judged = seen[:, fit.column_order_], judged[:, fit.column_order_]
+    seen, judged = fold.seen[:, fit.column_order_], fold.judged[:, fit.column_order_]
     Z = torch.from_numpy(columns.forward(judged, fit.seed_))
     estimate = LedoitWolf().fit(columns.forward(seen, fit.seed_))
     floor = max(fit.sigma_floor, 1e-6) ** 2 * np.eye(Z.shape[1])
@@ -348,7 +334,7 @@ def _likelihoods(fit: KRDA, domain: Domain, seen: FloatArray, judged: FloatArray
 def _check_density(domain: Domain, found: Sequence[_Judgement]) -> DensityCheck:
     i = DOMAINS.index(domain)
     # One number a row: what several fits say of the same row is no further evidence.
-    rows = np.concatenate([fit.judged[i] for fit in found])
+    rows = np.concatenate([fit.numbers[i] for fit in found])
     differences = np.concatenate([fit.nll[i][0] - fit.nll[i][1] for fit in found])
     count = np.bincount(rows)
     excess = np.bincount(rows, differences)[count > 0] / count[count > 0]

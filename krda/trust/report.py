@@ -15,26 +15,12 @@ from krda.command.console import printable
 from krda.trust.statistics import (
     DISAGREEMENT,
     MIN_ROWS,
-    ColumnGap,
     DensityCheck,
-    Difference,
+    Interval,
     RefitCheck,
     TransportCheck,
     order_beyond_seeds,
 )
-
-_N_CLASSES = 5  # that a report shows at most
-
-
-@dataclass(frozen=True)
-class ClassShare:
-    """How often a class occurs, in shares of rows."""
-
-    label: str
-    source: float  # among the source's labels
-    krda: float  # among KRDA's predictions
-    source_only: float  # among those of the same classifier trained on the source as it is
-    standardized: float  # and trained on the source standardised by itself
 
 
 @dataclass(frozen=True)
@@ -55,9 +41,11 @@ class Assessment:
     agreement_source_only, agreement_standardized : float
         Share of target rows with the same prediction by the same kind of classifier, trained on the
         source as it is, or with each table standardised by itself.
-    classes : tuple of ClassShare
+    classes : dict
+        For each class its shares of the source's labels (``"source"``), of KRDA's predictions
+        (``"krda"``), and of those of these two simple methods.
     source_only, standardized : tuple, length n_target
-        The predictions of these two simple methods.
+        The predictions of the two simple methods.
     far_rows : str
         What :func:`krda.extrapolation.describe_far_rows` says of the transported source.
     """
@@ -70,7 +58,7 @@ class Assessment:
     orders: RefitCheck
     agreement_source_only: float
     agreement_standardized: float
-    classes: tuple[ClassShare, ...]
+    classes: dict[str, dict[str, float]]
     source_only: tuple[Any, ...] = field(repr=False)
     standardized: tuple[Any, ...] = field(repr=False)
     far_rows: str = ""
@@ -88,7 +76,7 @@ class Assessment:
     @property
     def refits_agree(self) -> NDArray[np.float64]:
         """For each target row, the share of all refits with KRDA's label; NaN without refits."""
-        checks = [c for c in (self.seeds, self.orders) if c.agreement is not None]
+        checks = [check for check in (self.seeds, self.orders) if check.agreement]
         if not checks:
             return np.full(self.n_target, np.nan)
         weights = [len(check.disagreement) for check in checks]
@@ -96,8 +84,7 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """Give attributes and findings as JSON has them: numbers that are not finite are None."""
-        more = {"findings": self.findings, "warnings": self.warnings}
-        text = json.dumps(asdict(self) | more)
+        text = json.dumps(asdict(self) | {"findings": self.findings, "warnings": self.warnings})
         found: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
         return found
 
@@ -108,95 +95,64 @@ class Assessment:
 
 def _objections(a: Assessment) -> dict[str, str]:
     """Give the findings by name: a sentence each, with its numbers and what to do."""
-    found: dict[str, str] = {}
     t = a.transport
-    change = (
+    distances = (
         f"energy distance {_shown(t.before)} before, {_shown(t.after)} after, noise {t.noise:.4f}"
     )
+    left = t.shifted and t.far and not t.further
     worse = [density.domain for density in a.densities if density.worse]
-    if worse:
-        found["worse density"] = (
-            "A plain Gaussian describes rows left out better than the density of the "
-            f"{' and '.join(worse)}. Give it more rows or fewer columns; take the logarithm of "
-            "columns with heavy tails, in both tables."
-        )
-    if min(a.n_source, a.n_target) < MIN_ROWS:
-        found["too few rows"] = (
-            f"A table has fewer than {MIN_ROWS} rows: too few to tell a shift from noise. Collect "
-            "more before you adapt to them."
-        )
-    if t.finding == "further":
-        found["further"] = (
-            f"The transport takes the source further from the target: {change}. Use the "
-            "classifier trained on the source as it is, or on each table standardised by itself."
-        )
-    elif t.finding == "no shift":
-        found["no shift"] = (
-            f"The source is no further from the target (energy distance {_shown(t.before)}) than "
-            f"two samples of the target are from each other ({t.noise:.4f}): no shift of the "
-            "columns is seen. Use the classifier trained on the source as it is."
-        )
-    elif t.finding == "undecided":
-        found["undecided"] = (
-            "Whether the transport brings the source nearer to the target is undecided: "
-            f"{change}, change {_interval(t.change)}. Collect more rows, or use the predictions on "
-            "which the simple methods agree."
-        )
-    elif t.finding == "still far":
-        found["still far"] = (
-            f"The transported source is still far from the target: {change}. Give the density "
-            "more rows or steps (max_steps), or leave out the columns that are left furthest."
-        )
-    if t.spoilt:
-        found["spoilt columns"] = (
-            "The transport takes single columns away from the target, by their Kolmogorov-Smirnov "
-            f"distance: {', '.join(map(_gap, t.spoilt))}. Clip them or take their logarithm, in "
-            "both tables, or leave them out."
-        )
-    if t.shifted and t.standardizing_suffices:
-        found["standardising suffices"] = (
-            "Bringing each column to the target's mean and standard deviation, with no density at "
-            f"all, leaves an energy distance of {_shown(t.standardized)}, KRDA {_shown(t.after)} "
-            f"(noise {t.noise:.4f}, KRDA's lead {_interval(t.lead)}): too little to prefer KRDA. "
-            "Use the same classifier on each table standardised by itself; it agrees on "
-            f"{a.agreement_standardized:.1%} of the target rows."
-        )
     seeds = f"{a.seeds.mean:.1%}" if a.seeds.disagreement else "none"
+    simple = "Use the classifier on the source as it is, or on each table standardised."
     half = "of two such fits one is wrong on half as many or more"
     seed_changes, order_changes = (check.mean > DISAGREEMENT for check in (a.seeds, a.orders))
-    if order_changes and order_beyond_seeds(a.seeds, a.orders) > 0:
-        found["order decides"] = (
-            "The order of the columns decides: fits in another order differ in "
-            f"{a.orders.mean:.1%} of the predictions, fits with another seed in {seeds}; {half}. "
-            "No unlabelled row says which order is right: use predictions on which fits in several "
-            "orders agree, or get a few target labels first."
-        )
-    elif order_changes and not seed_changes:
-        found["order or seed decides"] = (
-            f"Fits in another order of the columns differ in {a.orders.mean:.1%} of the "
-            f"predictions (another seed: {seeds}); {half}. So few refits do not show whether the "
-            "order does it, or any other fit would: ask for more."
-        )
-    if seed_changes:
-        found["seed decides"] = (
-            f"The seed decides: fits with another one differ in {seeds} of the predictions; {half}."
-            " Give it more rows or fewer columns, or let several fits vote."
-        )
+    order_decides = order_changes and order_beyond_seeds(a.seeds, a.orders) > 0
     failures = (*a.seeds.failures, *a.orders.failures, *t.failures)
-    if failures:
-        found["failed refits"] = (
-            f"{len(failures)} refits failed, so the fit that you have depends on luck. The first: "
-            f"{failures[0]}"
-        )
-    if a.far_rows:
-        found["far rows"] = a.far_rows
-    missing = [share.label for share in a.classes if share.krda == 0]
-    if missing:
-        found["missing class"] = (
-            f"No target row is predicted to be {' or '.join(missing)}. If the target has such "
-            "rows, the classes were not kept apart: look at the classifier and its settings first."
-        )
-    return found
+    missing = [label for label, shares in a.classes.items() if shares["krda"] == 0]
+    asked = (
+        (worse, "worse density",
+         "A plain Gaussian describes rows left out better than the density of the "
+         f"{' and '.join(worse)}. Give it more rows or fewer columns."),
+        (min(a.n_source, a.n_target) < MIN_ROWS, "too few rows",
+         f"A table has fewer than {MIN_ROWS} rows: too few to tell a shift from noise."),
+        (t.further, "further",
+         f"The transport takes the source further from the target: {distances}. {simple}"),
+        (t.before <= t.noise and not t.further, "no shift",
+         f"The source is no further from the target (energy distance {_shown(t.before)}) than "
+         f"two samples of the target are from each other ({t.noise:.4f}). {simple}"),
+        (left and not t.nearer, "undecided",
+         "Whether the transport brings the source nearer to the target is undecided: "
+         f"{distances}, change {_interval(t.change)}. Collect more rows."),
+        (left and t.nearer, "still far",
+         f"The transported source is still far from the target: {distances}. Give the density "
+         "more rows or steps (max_steps), or leave out the columns that are left furthest."),
+        (t.spoilt, "spoilt columns",
+         "The transport takes single columns away from the target, by their Kolmogorov-Smirnov "
+         f"distance: {', '.join(_gaps(t.spoilt))}. Clip them or take their logarithm, in both "
+         "tables, or leave them out."),
+        (t.shifted and t.standardizing_suffices, "standardising suffices",
+         "Bringing each column to the target's mean and standard deviation, with no density at "
+         f"all, leaves an energy distance of {_shown(t.standardized)}, KRDA {_shown(t.after)} "
+         f"(noise {t.noise:.4f}, KRDA's lead {_interval(t.lead)}): too little to prefer KRDA."),
+        (order_decides, "order decides",
+         "The order of the columns decides: fits in another order differ in "
+         f"{a.orders.mean:.1%} of the predictions, fits with another seed in {seeds}; {half}. "
+         "No unlabelled row says which order is right: use predictions on which fits in several "
+         "orders agree, or get a few target labels first."),
+        (order_changes and not order_decides and not seed_changes, "order or seed decides",
+         f"Fits in another order of the columns differ in {a.orders.mean:.1%} of the predictions "
+         f"(another seed: {seeds}); {half}. Ask for more refits to see which it is."),
+        (seed_changes, "seed decides",
+         f"The seed decides: fits with another one differ in {seeds} of the predictions; {half}. "
+         "Give it more rows or fewer columns, or let several fits vote."),
+        (failures, "failed refits",
+         f"{len(failures)} refits failed, so the fit that you have depends on luck. The first: "
+         f"{''.join(failures[:1])}"),
+        (a.far_rows, "far rows", a.far_rows),
+        (missing, "missing class",
+         f"No target row is predicted to be {' or '.join(missing)}. If the target has such "
+         "rows, the classes were not kept apart: look at the classifier and its settings first."),
+    )  # fmt: skip
+    return {name: sentence for holds, name, sentence in asked if holds}
 
 
 def _shown(distance: float) -> str:
@@ -204,19 +160,19 @@ def _shown(distance: float) -> str:
     return f"{max(distance, 0.0):.4f}"
 
 
-def _interval(difference: Difference) -> str:
-    return "{:+.4f} to {:+.4f}".format(*difference.interval)
+def _interval(interval: Interval) -> str:
+    return "{:+.4f} to {:+.4f}".format(*interval)
 
 
-def _gap(gap: ColumnGap) -> str:
-    return f"{printable(gap.name)} ({gap.before:.2f} before, {gap.after:.2f} after)"
+def _gaps(columns: dict[str, tuple[float, float]]) -> list[str]:
+    return [f"{printable(k)} ({b:.2f} before, {a:.2f} after)" for k, (b, a) in columns.items()]
 
 
 def _report(a: Assessment) -> Iterator[str]:
     yield f"KRDA on {a.n_source} source and {a.n_target} target rows; no target label was read.\n"
     t = a.transport
-    if t.left_out:
-        yield f"Densities and transport were not compared: {t.left_out}.\n"
+    if not t.n_fits:
+        yield "Densities and transport were not compared.\n"
     else:
         yield f"Judged by rows left out, a fifth of each table in turn: means over {t.n_fits} fits."
         yield "\nDo the densities describe the rows? Negative log-likelihood, nats a row"
@@ -230,28 +186,25 @@ def _report(a: Assessment) -> Iterator[str]:
         yield f"  {'columns standardised instead':30}{_shown(t.standardized):>10}"
         yield f"  {'noise: samples of the target':30}{t.noise:10.4f}"
         yield f"  furthest columns (Kolmogorov-Smirnov, noise {t.column_noise:.2f}):"
-        yield from (f"    {_gap(column)}" for column in t.columns)
+        yield from (f"    {gap}" for gap in _gaps(t.columns))
         yield ""
     yield "What depends on arbitrary choices? Target rows with another prediction"
     for what, refits in (("other seeds", a.seeds), ("other column orders", a.orders)):
-        shares = ", ".join(f"{share:.1%}" for share in refits.disagreement) or "none compared"
-        failed = f", {len(refits.failures)} failed" if refits.failures else ""
-        yield f"  {what:30}{shares}{failed}"
+        yield f"  {what:30}" + (", ".join(f"{x:.1%}" for x in refits.disagreement) or "none")
     yield "\nDoes it differ from simple methods? Target rows with the same prediction"
     yield f"  {'source as it is':30}{a.agreement_source_only:.1%}"
-    yield f"  {'each table standardised':30}{a.agreement_standardized:.1%}\n"
-    by_change = sorted(a.classes, key=lambda share: -abs(share.krda - share.source_only))
-    more = len(by_change) - _N_CLASSES
-    yield "What are the shares of the classes?" + (f" ({more} more differ less)" * (more > 0))
+    yield f"  {'each table standardised':30}{a.agreement_standardized:.1%}"
+    yield "\nWhat are the shares of the classes?"
     yield f"  {'':20}{'labels':>10}{'KRDA':>10}{'as it is':>10}{'standardised':>14}"
-    for s in by_change[:_N_CLASSES]:
-        shares = f"{s.source:10.1%}{s.krda:10.1%}{s.source_only:10.1%}{s.standardized:14.1%}"
-        yield f"  {printable(s.label)[:20]:20}{shares}"
+    for label, shares in a.classes.items():
+        yield f"  {printable(label)[:20]:20}" + "{:10.1%}{:10.1%}{:10.1%}{:14.1%}".format(
+            *shares.values()
+        )
     yield "  KRDA keeps the source's shares. If the target has others, rows of one class are"
     yield "  transported to places of another, and nothing above shows it.\n"
     if a.warnings:
         yield f"What speaks against trusting the predictions ({len(a.warnings)}):"
-    elif t.left_out:
+    elif not t.n_fits:
         yield "Nothing speaks against the predictions, but little was compared: ask for refits."
     else:
         yield "Nothing here speaks against the predictions. That is no proof: whether the classes"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,47 +71,25 @@ class DensityCheck:
         return not self.excess <= max(quantile * self.excess_error, WORSE_NATS)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A mean over the fits of all splits, with its standard error.
+Interval = tuple[float, float]
 
-    The error comes from how the fits of one split differ. They are judged by other rows, have other
-    seeds and share most of their rows, which is allowed for after Nadeau and Bengio (2003,
-    Inference for the generalization error, Machine Learning 52). Splits share all rows: the mean of
-    several is taken to be no better than that of one, which errs on the safe side.
+
+def mean_interval(values: ArrayLike) -> Interval:
+    """Bound a mean over the fits of all splits, each end with the error rate ``DIFFERENCE_LEVEL``.
+
+    Student's bounds of numbers of shape (n_splits, N_PARTS). The error comes from how the fits of
+    one split differ. They are judged by other rows, have other seeds and share most of their rows,
+    which is allowed for after Nadeau and Bengio (2003, Inference for the generalization error,
+    Machine Learning 52). Splits share all rows: the mean of several is taken to be no better than
+    that of one, which errs on the safe side.
     """
-
-    mean: float
-    error: float
-    n_splits: int
-
-    @classmethod
-    def of(cls, values: ArrayLike) -> Difference:
-        """Summarise numbers of shape (n_splits, N_PARTS), one for each fit."""
-        splits = np.reshape(values, (-1, N_PARTS))
-        variance = float(splits.var(axis=1, ddof=1).mean())
-        judged_over_seen = 1 / (N_PARTS - 1)
-        error = math.sqrt(variance * (1 / N_PARTS + judged_over_seen))
-        return cls(float(splits.mean()), error, len(splits))
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Student's bounds, each with the error rate ``DIFFERENCE_LEVEL``."""
-        degrees = (N_PARTS - 1) * self.n_splits
-        width = float(stats.t.ppf(1 - DIFFERENCE_LEVEL, degrees)) * self.error
-        return self.mean - width, self.mean + width
-
-
-@dataclass(frozen=True)
-class ColumnGap:
-    """A column's Kolmogorov-Smirnov distance to the target's: means over fits, in [0, 1]."""
-
-    name: str
-    before: float  # of the source as it is
-    after: float  # of the transported source
-
-
-_NOTHING = Difference(math.nan, math.nan, 0)
+    splits = np.reshape(values, (-1, N_PARTS))
+    mean, variance = float(splits.mean()), float(splits.var(axis=1, ddof=1).mean())
+    judged_over_seen = 1 / (N_PARTS - 1)
+    error = math.sqrt(variance * (1 / N_PARTS + judged_over_seen))
+    degrees = (N_PARTS - 1) * len(splits)
+    width = float(stats.t.ppf(1 - DIFFERENCE_LEVEL, degrees)) * error
+    return mean - width, mean + width
 
 
 @dataclass(frozen=True)
@@ -128,18 +105,14 @@ class TransportCheck:
     before: float = math.nan  # of the source as it is
     after: float = math.nan  # of the transported source
     standardized: float = math.nan  # of the source with the target's mean and deviation by column
-    change: Difference = _NOTHING  # after - before
-    lead: Difference = _NOTHING  # standardized - after
+    change: Interval = (math.nan, math.nan)  # of after - before
+    lead: Interval = (math.nan, math.nan)  # of standardized - after
     noise: float = math.nan  # such a mean is below it in 95 of 100 cases without a difference
-    columns: tuple[ColumnGap, ...] = ()  # those left furthest from the target's, furthest first
+    # Kolmogorov-Smirnov distances before and after of the columns left furthest, furthest first.
+    columns: dict[str, tuple[float, float]] = field(default_factory=dict)
     column_noise: float = math.nan  # the same for the largest of all columns' distances
-    left_out: str = ""  # why nothing was compared
+    n_fits: int = 0
     failures: tuple[str, ...] = ()  # what fits raised; their splits do not count
-
-    @property
-    def n_fits(self) -> int:
-        """How many fits the numbers are means of."""
-        return N_PARTS * self.change.n_splits
 
     @property
     def shifted(self) -> bool:
@@ -149,12 +122,12 @@ class TransportCheck:
     @property
     def further(self) -> bool:
         """Whether the transport takes the source further from the target, beyond noise."""
-        return self.after > self.noise and self.change.interval[0] > 0
+        return self.after > self.noise and self.change[0] > 0
 
     @property
     def nearer(self) -> bool:
         """Whether the source is nearer to the target after the transport, beyond the interval."""
-        return self.change.interval[1] < 0
+        return self.change[1] < 0
 
     @property
     def far(self) -> bool:
@@ -162,20 +135,10 @@ class TransportCheck:
         return self.after > self.noise and self.after > SHARE_LEFT * self.before
 
     @property
-    def finding(self) -> Literal["", "further", "no shift", "undecided", "still far"]:
-        """What is wrong with the transport, the most serious first; "" for nothing."""
-        if self.further:
-            return "further"
-        if self.before <= self.noise:
-            return "no shift"
-        if self.far:
-            return "still far" if self.nearer else "undecided"
-        return ""
-
-    @property
-    def spoilt(self) -> tuple[ColumnGap, ...]:
+    def spoilt(self) -> dict[str, tuple[float, float]]:
         """The columns that the transport takes away from the target, beyond noise."""
-        return tuple(c for c in self.columns if c.after > max(c.before, self.column_noise))
+        columns = self.columns.items()
+        return {name: (b, a) for name, (b, a) in columns if a > max(b, self.column_noise)}
 
     @property
     def standardizing_suffices(self) -> bool:
@@ -184,7 +147,7 @@ class TransportCheck:
         KRDA assumes more, so the burden of proof is on it: it must come within the noise while
         standardising does not, or be nearer beyond the interval.
         """
-        shown = self.after <= self.noise or self.lead.interval[0] > 0
+        shown = self.after <= self.noise or self.lead[0] > 0
         return self.standardized <= max(self.noise, self.after) or not shown
 
 
@@ -194,18 +157,13 @@ class RefitCheck:
 
     disagreement: tuple[float, ...]  # for each refit, the share of rows with another prediction
     failures: tuple[str, ...] = ()  # what refits raised
-    # For each target row, the share of refits with the same prediction; None without refits.
-    agreement: tuple[float, ...] | None = field(default=None, repr=False)
+    # For each target row, the share of refits with the same prediction; none without refits.
+    agreement: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def mean(self) -> float:
         """Mean disagreement; NaN without refits."""
         return float(np.mean(self.disagreement)) if self.disagreement else math.nan
-
-    @property
-    def worst(self) -> float:
-        """Largest disagreement; NaN without refits."""
-        return max(self.disagreement, default=math.nan)
 
 
 def order_beyond_seeds(seeds: RefitCheck, orders: RefitCheck) -> float:

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from speed import claims, tables
+from speed import claims
 from speed.__main__ import RESULTS, ROOT
+from speed.cases import SECTIONS
 
 # Words that state a speed: a number and a unit of it.
 SPEED = re.compile(
@@ -30,13 +31,13 @@ def rows(ratio):
 
 
 def test_files_keep_four_digits_and_whole_numbers(tmp_path):
-    tables.write(tmp_path / "t.csv", [{"case": "a", "n": 123456, "seconds": 1234.5678}, {"n": 7}])
+    claims.write(tmp_path / "t.csv", [{"case": "a", "n": 123456, "seconds": 1234.5678}, {"n": 7}])
     assert (tmp_path / "t.csv").read_text() == "case,n,seconds\na,123456,1235\n,7,\n"
 
 
 @pytest.mark.parametrize(("ratio", "said"), [(4.52, "4.5"), (0.25, "0.25"), (37.4, "37")])
 def test_a_sentence_is_on_the_most_rows_whichever_side_it_favours(tmp_path, ratio, said):
-    tables.write(tmp_path / "transport.csv", rows(ratio))
+    claims.write(tmp_path / "transport.csv", rows(ratio))
     first, second, third = (claims.say(one, tmp_path) for one in claims.SENTENCES[:3])
     assert "20,000 rows of 27 columns" in first
     assert "100,000,000 rows take 83 min" in first
@@ -60,4 +61,5 @@ def test_every_sentence_is_made_from_the_committed_files():
 
 def test_the_committed_page_is_made_from_the_committed_files():
     page = (RESULTS / "README.md").read_text(encoding="utf-8")
-    assert tables.page(RESULTS, "make bench") == page
+    titles = {name: section.title for name, section in SECTIONS.items()}
+    assert claims.page(RESULTS, titles, "make bench") == page

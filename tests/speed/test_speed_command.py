@@ -2,16 +2,15 @@ import pandas as pd
 import pytest
 
 from speed.__main__ import main
-from speed.plan import SIZES
-from speed.sections import SECTIONS
+from speed.cases import SECTIONS, SIZES
 
 
 @pytest.mark.slow
 def test_one_command_measures_every_section_and_writes_its_page(tmp_path, capsys):
     main(["--sizes", "tiny", "--output", str(tmp_path)])
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    for section in SECTIONS:
-        rows = pd.read_csv(tmp_path / f"{section.name}.csv").to_dict("records")
+    for name, section in SECTIONS.items():
+        rows = pd.read_csv(tmp_path / f"{name}.csv").to_dict("records")
         expected = [case for group in section.groups(SIZES["tiny"]) for case in group]
         assert [row["case"] for row in rows] == [case.name for case in expected]
         assert f"## {section.title}" in page
@@ -30,7 +29,7 @@ def test_one_command_measures_every_section_and_writes_its_page(tmp_path, capsys
 
 def test_names_of_cases_differ_within_a_group():
     for sizes in SIZES.values():
-        for section in SECTIONS:
+        for section in SECTIONS.values():
             for group in section.groups(sizes):
                 names = [case.name for case in group]
                 assert len(set(names)) == len(names)

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from experiments.analysis.rounding import number
 from experiments.cells.plan import load_table
-from experiments.datasets.amazon import DOMAINS, SPLITS, Amazon, encoding_key, label_key
+from experiments.datasets.amazon import DOMAINS, SPLITS, encoding_key
 from experiments.datasets.amazon_raw import Reviews
 from experiments.reading.markdown import between
 from experiments.reading.results import stored
@@ -27,10 +26,10 @@ def test_raw_counts_see_repeated_shared_and_empty_rows():
     made["B", "test"] = rows((1, 0), (0, 0), (2, 1), (3, 3), y=[1, 1, 1, -1])
     made["D", "train"] = rows((2, 1), (5, 5), y=[1, -1])
     made["D", "test"] = rows((7, 7), (7, 7), y=[1, 1])
-    books = list(study.count_raw(made, "B").values())
-    assert books[:4] == [4, 3, 0, 2]  # train: rows, of label +1, without terms, repeated
-    assert books[4:8] == [4, 3, 1, 0]
-    assert books[8:] == [2, 1, 1]
+    counts = study.count_raw(study.raw_rows(made))
+    # Rows, of label +1, without terms, repeated, in train; keys of two domains, with both labels.
+    assert counts.loc["B", "train"].tolist() == [4, 3, 0, 2, 4, 3, 1]
+    assert counts.loc["B", "test"].tolist() == [4, 3, 1, 0, 2, 3, 1]
 
 
 def test_encodings_show_dead_columns_and_point_masses():
@@ -48,38 +47,9 @@ def test_encodings_show_dead_columns_and_point_masses():
     assert at_one == pytest.approx(100 * 5 / 80)
 
 
-def test_reference_columns_score_the_right_rows():
-    """B's encoder separates the classes the same way everywhere, all others the wrong way in D."""
-    arrays = {}
-    for domain in DOMAINS:
-        for split in SPLITS:
-            y = np.array([0, 1] * 10, dtype=np.int8)
-            arrays[label_key(domain, split)] = y
-            for source in DOMAINS:
-                sign = -1 if domain == "D" and source != "B" else 1
-                arrays[encoding_key(source, domain, split)] = np.float32(sign * (2 * y - 1))[
-                    :, None
-                ]
-    arrays["y_E_test"][7:] = 1 - arrays["y_E_test"][7:]
-    scores = study.reference_accuracies(arrays, {domain: np.arange(20) < 7 for domain in DOMAINS})
-    assert scores["Source"]["B-D"] == scores["Target"]["E-D"] == 100
-    assert scores["Source"]["E-D"] == 0
-    assert scores["Source"]["B-E"] == pytest.approx(35)
-    assert scores["Source, unseen rows"]["B-E"] == 100
-
-
 def test_the_page_is_made_from_the_committed_accuracies():
     page = study.PAGE.read_text(encoding="utf-8")
     assert between(page, study.BEGIN, study.END, study.section(COMMITTED)) == page
-
-
-def test_the_committed_accuracies_are_complete():
-    keys = COMMITTED.drop(columns="accuracy")
-    assert not keys.duplicated().any()
-    wanted = pd.MultiIndex.from_product(
-        [study.STUDIED, study.SEEDS, study.METHODS, Amazon().task_names, [0]]
-    )
-    assert set(keys.itertuples(index=False, name=None)) == set(wanted)
 
 
 def test_the_shipped_encodings_give_the_accuracies_of_the_committed_records():
@@ -91,23 +61,6 @@ def test_the_shipped_encodings_give_the_accuracies_of_the_committed_records():
         # What torch trains may differ between machines; both files need not be of the same one.
         tolerance = 1 if own.method.startswith("krda") else 1e-8
         assert own.accuracy == pytest.approx(expected, abs=tolerance), own
-
-
-@pytest.mark.parametrize(("column", "activation"), [(1, "tanh"), (4, "relu")])
-def test_the_gains_over_source_only_are_differences_of_means_over_tasks(column, activation):
-    """Computed anew with numpy, past the code that made the page."""
-    page = study.PAGE.read_text(encoding="utf-8")
-    lines = [line.split(" | ") for line in page.splitlines() if line.startswith("| KRDA |")]
-    own = COMMITTED[COMMITTED["activation"] == activation]
-    krda, source = (
-        own.loc[own["method"] == name, "accuracy"].to_numpy().reshape(5, 12).mean(axis=1)
-        for name in ("krda", "source_only")
-    )
-    gains = krda - source
-    shown = lines[1][column].replace("−", "-").split(" ± ")
-    assert float(shown[0]) == float(number(gains.mean()))
-    assert shown[1] == number(2.776445 * gains.std(ddof=1) / np.sqrt(5))
-    assert lines[1][column + 2].startswith(f"{sum(gains > 0)} of 5")
 
 
 def test_the_command_measures_every_encoder_and_writes_the_page(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,5 @@
 """Two CSV files are read as they are meant, or refused with what to do."""
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 from csv_files import change, column, set_column
 
-from krda.command.predictions import write_predictions
+from krda.command.run import write_predictions
 from krda.command.tables import TableError, read_tables
 
 SOURCE, TARGET = Path("source.csv"), Path("target.csv")
@@ -28,18 +27,18 @@ def assert_same(tables, others):
 @pytest.mark.parametrize(
     ("name", "function", "expected"),
     [
-        ("target.csv", lambda t: t.drop(columns="y"), "target.csv lacks columns that source.csv"),
-        ("target.csv", lambda t: t.assign(z=1.0), "source.csv lacks columns that target.csv"),
+        ("target.csv", lambda t: t.drop(columns="y"), "but only one of them has y"),
+        ("target.csv", lambda t: t.assign(z=1.0), "but only one of them has z"),
         ("source.csv", lambda t: t.drop(columns="moon"), "source.csv has no column 'moon'"),
-        ("target.csv", lambda t: t.assign(x="a"), r"text in x \('a' in 80"),
-        ("target.csv", lambda t: t.assign(x=t.x.where(t.x > 0)), "missing or infinite values in x"),
-        ("source.csv", lambda t: t.assign(y=np.inf), r"infinite values in y \('inf'"),
+        ("target.csv", lambda t: t.assign(x="a"), r"no finite numbers in x \('a' in 80"),
+        ("target.csv", lambda t: t.assign(x=t.x.where(t.x > 0)), "no finite numbers in x"),
+        ("source.csv", lambda t: t.assign(y=np.inf), r"no finite numbers in y \('inf'"),
         ("source.csv", lambda t: t.assign(moon=t.x), "numbers with fractions for labels"),
         ("source.csv", lambda t: t.assign(moon=(["a", "NA", ""] * 27)[:80]),
          r"'' for a label in 26 rows \(first: row 2, from 0"),
         ("source.csv", lambda t: t.assign(moon=(["1", "2", "NA"] * 27)[:80]),
          r"'NA' for a label in 26 rows"),
-        ("target.csv", lambda t: t.reset_index(names=""), "without a name"),
+        ("target.csv", lambda t: t.reset_index(names=""), "only one of them has Unnamed: 0"),
     ],
 )  # fmt: skip
 def test_tables_that_do_not_fit_are_refused(name, function, expected):
@@ -51,58 +50,47 @@ def test_tables_that_do_not_fit_are_refused(name, function, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, "target.csv does not exist"),
         ("", "cannot be read as CSV"),
         ("x,y\n", "no rows"),
         ("x,y,x\n1,2,3\n", "several columns of one name: x"),
         ("x,y\n1,2,3\n4,5,6\n", "cannot be read as CSV"),
         ("x,y\n1,2\n3\n4,5\n", "line 3: 1 values"),
-        ("x\ty\n1\t2\n", r"--separator '\\t'"),
+        ("x\ty\n1\t2\n", "--separator"),
         ("x;y\n1,5;2,5\n", "decimal comma"),
         ("x,y\n1,5,2,5\n", "decimal comma"),
         ('x,y\n"1,5","2,5"\n3,4\n', "decimal comma"),
-        ("x,y\n1,2\n1_0,3\n", r"text in x \('1_0'"),
-        ("x,y\n1,2\n1e400,3\n", r"infinite values in x \('1e400'"),
-        ("x\n1\n\n3\n", r"infinite values in x \('' in 1 of 3 rows\)"),
+        ("x,y\n1,2\n1_0,3\n", r"no finite numbers in x \('1_0'"),
+        ("x,y\n1,2\n1e400,3\n", r"no finite numbers in x \('1e400'"),
+        ("x\n1\n\n3\n", r"no finite numbers in x \('' in 1 of 3 rows\)"),
         ("x,y\n1,2\n3,4\0\n", "bytes that are 0"),
         ("x,y\n1,2\n3,4\n".encode("utf-16-le"), "utf-16-le"),
         ("x,y,é\n1,2,3\n3,4,5\n".encode("latin-1"), "--encoding cp1252"),
         (b"PAR1" + bytes(9), "Parquet file as CSV"),
-        (gzip.compress(b"x,y\n1,2\n3,4\n", mtime=0)[:-12], "cannot be read"),
+        (b"\x1f\x8b\x08" + bytes(9), "Unpack an archive"),
     ],
 )
 def test_files_that_are_no_tables_are_refused(text, expected):
-    TARGET.unlink()
-    if text is not None:
-        TARGET.write_bytes(text if isinstance(text, bytes) else text.encode())
+    TARGET.write_bytes(text if isinstance(text, bytes) else text.encode())
     if text == "x\n1\n\n3\n":
         change("source.csv", lambda t: t.drop(columns="y"))
     with pytest.raises(TableError, match=expected):
         read()
 
 
-def test_an_encoding_that_there_is_not_is_named():
-    with pytest.raises(TableError, match="unknown encoding: utf-9"):
-        read(encoding="utf-9")
-
-
 def test_wrong_names_of_columns_to_drop_are_refused():
     with pytest.raises(TableError, match="neither file has: z"):
         read(drop=["z"])
-    with pytest.raises(TableError, match="no column but the label"):
-        read(drop=["x", "y"])
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_separators_line_ends_blank_lines_and_packing_change_nothing(separator):
+def test_separators_line_ends_and_blank_lines_change_nothing(separator):
     first = read()
     plain = {path: path.read_text().replace(",", separator) for path in (SOURCE, TARGET)}
     for end in ("\n", "\r\n", "\r"):
-        for pack in (bytes, gzip.compress):
-            for path, text in plain.items():
-                lines = [*text.splitlines(), "", "  ", ""]
-                path.write_bytes(pack(end.join(lines).encode("utf-8-sig")))
-            assert_same(read(separator=separator), first)
+        for path, text in plain.items():
+            lines = [*text.splitlines(), "", "  ", ""]
+            path.write_bytes(end.join(lines).encode("utf-8-sig"))
+        assert_same(read(separator=separator), first)
 
 
 def test_columns_are_dropped_from_either_table():
@@ -144,7 +132,6 @@ def test_a_separator_at_the_end_of_every_line_is_a_column_without_values():
     for path in (SOURCE, TARGET):
         path.write_text(with_trailing(path.read_text(), "all"))
     assert_same(read(), first)
-    assert_same(read(drop=["Unnamed: 3"]), first)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +159,8 @@ def test_an_encoding_that_is_named_is_read():
     for path in (SOURCE, TARGET):
         path.write_bytes(path.read_text(encoding="utf-8").encode("utf-16"))
     assert set(read(encoding="utf-16").ys) == {"café", "thé"}
+    with pytest.raises(TableError, match="unknown encoding: utf-9"):
+        read(encoding="utf-9")
 
 
 def test_numbers_are_read_to_the_last_digit_and_truth_values_as_numbers():
@@ -199,7 +188,7 @@ def test_numbers_are_read_to_the_last_digit_and_truth_values_as_numbers():
         ("inf", "1"),
         ("true", "TRUE"),
         (" a", "a", "b, c"),
-        ('say "a"', "b\nc", "b\rc"),
+        ('say "a"', "b\nc"),
         ("+", "-"),
     ],
 )
@@ -207,18 +196,18 @@ def test_labels_come_out_as_they_went_in(labels):
     values = [labels[k % len(labels)] for k in range(80)]
     set_column("source.csv", "moon", values)
     tables = read()
-    write_predictions(Path("out.csv"), {"prediction": tables.ys}, force=False)
+    write_predictions(Path("out.csv"), {"prediction": tables.ys})
     assert column("out.csv", "prediction") == values
     assert len(np.unique(tables.ys)) == len(labels)
 
 
 def test_identifiers_come_out_as_they_went_in_and_are_no_feature():
     first = read()
-    values = ["00001", "NA", "2E10", "2.10", "", " x ", "1e400", "+44", "n\r", "ä,b"] * 8
+    values = ["00001", "NA", "2E10", "2.10", "", " x ", "1e400", "+44", "n", "ä,b"] * 8
     set_column("target.csv", "customer", values)
     tables = read(identifier="customer")
     assert_same(tables, first)
-    write_predictions(Path("out.csv"), {"customer": tables.identifiers}, force=False)
+    write_predictions(Path("out.csv"), {"customer": tables.identifiers})
     assert column("out.csv", "customer") == values
 
 

@@ -124,13 +124,3 @@ def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, stor
         assert "\x1b" not in text
         assert "<b>" not in text.replace("\\<b", "") or path.suffix != ".md"
         assert len(text) < 50_000
-
-
-def test_provenance_counts_a_cell_in_each_place_that_its_repetitions_ran_in(plan, store):
-    record, where = store.scan().records[0], {"cpu": "another", "git_revision": "ab"}
-    elsewhere = replace(record.outcomes[0], environment=ENVIRONMENT | where)
-    store.write(replace(record, outcomes=(elsewhere, *record.outcomes[1:])))
-    text = provenance(plan, store)
-    assert "- another, 2 cores" in text
-    assert "- revision ab, as committed: 1 cells" in text
-    assert "- revision c0ffee, as committed: 27 cells" in text

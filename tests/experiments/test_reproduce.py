@@ -253,14 +253,6 @@ def test_ctrl_c_and_a_schedulers_sigterm_end_with_what_is_done_kept(tmp_path, nu
     assert len(contents(tmp_path)) >= 3
 
 
-@pytest.mark.parametrize("results", ["", " ", ".", str(ROOT)])
-def test_results_are_not_scattered_over_the_repository(results, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    with pytest.raises(SystemExit):
-        reproduce.parse_arguments(["--results", results])
-    assert "must name a directory" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "name",
     ["plain", "ärger/日本", "[x],(y),{z}", "it's", 'say "x"', "a=b:c#d;e&f", "~", "-x", "x ",

@@ -103,12 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(
             "Table hepmass_sim is SIMULATED; docs/hepmass.md says how to get the real data."
         )
-    if options.status or options.check or options.render:
-        absence = nothing_there(options.results)
-        if absence:
-            console.print(absence)
-            if options.render:
-                return 1
+    absence = nothing_there(options.results)
+    if absence and (options.status or options.check or options.render):
+        console.print(absence)
+        if options.render:
+            return 1
     tables = [load_table(name, overrides) for name in names]
     if options.status or options.check:
         return show_status(console, tables, store, options.method, check=options.check)

@@ -103,11 +103,10 @@ def _measure(cell: Cell, runtime: DictConfig, note: JobNote) -> float | None:
     print(describe(record))
     path = os.path.relpath(engine.store.path_of(record), cwd)
     print(f"  {'written to' if ran else 'read from'} {path}")
-    errors = [f"repetition {o.repetition} {o.status}: {o.error}" for o in record.unfinished]
-    for error in errors:
+    for error in record.errors:
         print(f"  {error}", file=sys.stderr)
-    if errors:
-        note.state, note.error = "failed", errors[0]
+    if record.errors:
+        note.state, note.error = "failed", record.errors[0]
         return None  # the mean of the others would favour settings that often fail
     return sum(record.accuracies) / len(record.accuracies)
 

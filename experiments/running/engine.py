@@ -192,9 +192,7 @@ class Ended(NamedTuple):
     @property
     def errors(self) -> list[str]:
         """A line on each repetition that is not done, or on the cell as a whole."""
-        if self.record is None:
-            return [str(self.error)]
-        return [f"repetition {o.repetition} {o.status}: {o.error}" for o in self.record.unfinished]
+        return [str(self.error)] if self.record is None else self.record.errors
 
 
 def run_all(engine: Engine, cells: Sequence[Cell]) -> Generator[Ended | None, None, None]:
@@ -256,8 +254,8 @@ def _end_with_parent() -> None:
 
 
 def _death(exitcode: int) -> str:
-    if exitcode < 0:
-        name = signal.Signals(-exitcode).name
-        hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
-        return f"the worker process was ended by {name}{hint}"
-    return f"the worker process ended with exit code {exitcode}"
+    if exitcode >= 0:
+        return f"the worker process ended with exit code {exitcode}"
+    name = signal.Signals(-exitcode).name
+    hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
+    return f"the worker process was ended by {name}{hint}"

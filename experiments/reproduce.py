@@ -35,7 +35,7 @@ set_thread_variables()
 from rich.console import Console
 
 from experiments.catalogue import config_names
-from experiments.cells.curves import curves_of
+from experiments.cells.curves import CurvePlan, curves_of
 from experiments.cells.plan import TablePlan, load_table
 from experiments.cells.state import cell_state
 from experiments.commands import command_parser, rerun_command, split_names
@@ -103,12 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(
             "Table hepmass_sim is SIMULATED; docs/hepmass.md says how to get the real data."
         )
-    if options.status or options.check or options.render:
-        absence = nothing_there(options.results)
-        if absence:
-            console.print(absence)
-            if options.render:
-                return 1
+    absence = nothing_there(options.results)
+    if absence and (options.status or options.check or options.render):
+        console.print(absence)
+        if options.render:
+            return 1
     tables = [load_table(name, overrides) for name in names]
     if options.status or options.check:
         return show_status(console, tables, store, options.method, check=options.check)
@@ -152,33 +151,26 @@ def run_tables(
 ) -> list[Ended]:
     """Run the cells that are not done, in parallel, and return those that failed."""
     from experiments.running.engine import Engine, run_all
-    from experiments.running.progress import Estimates, RunProgress
+    from experiments.running.progress import RunProgress, estimates, seconds_of
 
     if any(table.dataset == "hepmass" for table in tables):
         from experiments.datasets.hepmass import ensure_prepared
 
         ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
-    cells = [cell for table in tables for cell in chosen_cells(table, options.method)]
-    for curve in curves_of(tables):
-        chosen = chosen_cells(curve, options.method)
-        cells += chosen
-        if chosen:
-            console.print(
-                f"With the tables of {curve.dataset} comes the learning curve {curve.name}: "
-                f"{len(chosen)} more cells."
-            )
+    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
+    cells = [cell for plan in plans for cell in chosen_cells(plan, options.method)]
     states = [(cell, cell_state(cell, store)) for cell in cells]
     for _, found in states:
         if found.state == "damaged":
             console.print(f"{found.reason}: computed again")
     todo = [cell for cell, found in states if found.state != "done"]
-    estimates = Estimates([options.results, COMMITTED_RESULTS] if todo else [])
+    seconds = estimates([options.results, COMMITTED_RESULTS] if todo else [])
     # Long cells first, so that none of them is left alone at the end; unknown ones before all.
-    todo.sort(key=lambda cell: -(estimates.of(cell) or float("inf")))
-    progress = RunProgress(console, todo, estimates, options.jobs)
+    todo.sort(key=lambda cell: -seconds_of(cell, seconds))
+    progress = RunProgress(console, todo, seconds, options.jobs)
     console.print(
         f"{len(cells)} cells: {len(cells) - len(todo)} done already, {len(todo)} to run on "
-        f"{min(options.jobs, max(len(todo), 1))} processes{progress.left(', about {}')}"
+        f"{min(options.jobs, max(len(todo), 1))} processes{progress.left()}"
     )
     failures: list[Ended] = []
     engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)

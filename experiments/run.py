@@ -41,7 +41,7 @@ from experiments.cells.repetitions import describe_error
 from experiments.console import run_command
 from experiments.directories import check_results
 from experiments.running.engine import Engine
-from experiments.running.jobs import JobNote, is_single, ledger, read_notes, summary
+from experiments.running.jobs import JobNote, is_single, ledger, read_notes
 from experiments.settings import check_seconds
 from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text
@@ -56,7 +56,6 @@ def job(config: DictConfig) -> float | None:
         check_runtime(config.runtime)
         cell = cell_from_config(config)
         note.cell = cell.label
-        note.write()
         if config.runtime.objective == "held_out_nll":
             value = _tune(cell, config.runtime, note)
         else:
@@ -67,7 +66,7 @@ def job(config: DictConfig) -> float | None:
             note.write()
             raise
         # A sweep goes on: some launchers and sweepers end it if a job raises.
-        print(f"{note.label}: {note.error}", file=sys.stderr)
+        print(f"{' '.join(note.overrides)}: {note.error}", file=sys.stderr)
         trace = Path(HydraConfig.get().runtime.output_dir, "traceback.txt")
         write_text(trace, traceback.format_exc())
     note.write()
@@ -104,11 +103,10 @@ def _measure(cell: Cell, runtime: DictConfig, note: JobNote) -> float | None:
     print(describe(record))
     path = os.path.relpath(engine.store.path_of(record), cwd)
     print(f"  {'written to' if ran else 'read from'} {path}")
-    errors = [f"repetition {o.repetition} {o.status}: {o.error}" for o in record.unfinished]
-    for error in errors:
+    for error in record.errors:
         print(f"  {error}", file=sys.stderr)
-    if errors:
-        note.state, note.error = "failed", errors[0]
+    if record.errors:
+        note.state, note.error = "failed", record.errors[0]
         return None  # the mean of the others would favour settings that often fail
     return sum(record.accuracies) / len(record.accuracies)
 
@@ -131,14 +129,13 @@ def describe(record: Record) -> str:
     from experiments.analysis.intervals import mean_and_interval
 
     name = f"{record.dataset}/{record.task} {record.method}"
-    done, n = [100 * accuracy for accuracy in record.accuracies], len(record.outcomes)
+    done = [100 * accuracy for accuracy in record.accuracies]
     if not done:
-        return f"{name}: no repetition done of {n}"
+        return f"{name}: no repetition done of {len(record.outcomes)}"
     interval = mean_and_interval(done)
     width = "" if interval.half_width is None else f" ± {interval.half_width:.1f}"
     single = " ".join(f"{accuracy:.1f}" for accuracy in done)
-    counted = "" if len(done) == n else f", {len(done)}/{n} repetitions"
-    return f"{name}: {interval.mean:.1f}{width} % ({single}{counted})"
+    return f"{name}: {interval.mean:.1f}{width} % ({single})"
 
 
 _hydra = hydra.main(version_base="1.3", config_path=str(CONFIG_DIRECTORY), config_name="benchmark")
@@ -158,7 +155,9 @@ def command_line() -> int:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     notes = read_notes()
     if len(notes) > 1:
-        print(summary(notes))
+        run, read = ([note.state for note in notes].count(state) for state in ("run", "read"))
+        lost = len(notes) - run - read
+        print(f"{len(notes)} jobs: {run} run, {read} read from records, {lost} failed")
     lines = ledger(notes)
     if lines:
         print("\n".join(lines), file=sys.stderr)

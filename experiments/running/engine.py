@@ -22,7 +22,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple, TypeVar
 
 from filelock import FileLock, Timeout
@@ -74,18 +73,18 @@ class Engine:
         self._mutex = threading.Lock()
         self._stopped = False
 
-    def run(self, cell: Cell, *, force: bool = False, wait: bool = True) -> tuple[Record, bool]:
+    def run(self, cell: Cell, *, force: bool = False, wait: float = -1) -> tuple[Record, bool]:
         """Run a cell, or read its record if it is complete; say whether it was run.
 
         With ``force`` it is run in any case. If another process is at the cell, it is waited for,
-        or ``filelock.Timeout`` raised without ``wait``.
+        or ``filelock.Timeout`` raised after ``wait`` seconds.
         """
         try:
             data_sha256 = cell.data_sha256()
             identity = cell.identity(data_sha256)
         except (Exception, SystemExit) as error:  # as many kinds as there are data sets
             raise CellError(f"no data: {describe_error(error)}") from error
-        with self._lock(cell).acquire(timeout=-1 if wait else BUSY_SECONDS):
+        with self._lock(cell).acquire(timeout=wait):
             found = cell_state(cell, self.store)
             if found.state == "done" and found.record is not None and not force:
                 return found.record, False
@@ -113,8 +112,6 @@ class Engine:
             ) from None
         except ProcessExpired as error:
             raise LostWorkerError("failed", _death(error.exitcode)) from None
-        except BrokenProcessPool as error:
-            raise LostWorkerError("failed", f"the worker processes broke down: {error}") from None
         finally:
             self._futures.discard(future)
 
@@ -195,9 +192,7 @@ class Ended(NamedTuple):
     @property
     def errors(self) -> list[str]:
         """A line on each repetition that is not done, or on the cell as a whole."""
-        if self.record is None:
-            return [str(self.error)]
-        return [f"repetition {o.repetition} {o.status}: {o.error}" for o in self.record.unfinished]
+        return [str(self.error)] if self.record is None else self.record.errors
 
 
 def run_all(engine: Engine, cells: Sequence[Cell]) -> Generator[Ended | None, None, None]:
@@ -213,7 +208,7 @@ def run_all(engine: Engine, cells: Sequence[Cell]) -> Generator[Ended | None, No
             while waiting or at_work:
                 while waiting and len(at_work) < engine.n_workers:
                     cell = waiting.popleft()
-                    at_work[threads.submit(engine.run, cell, wait=False)] = cell
+                    at_work[threads.submit(engine.run, cell, wait=BUSY_SECONDS)] = cell
                 ended, _ = wait(at_work, timeout=1.0, return_when=FIRST_COMPLETED)
                 if not ended:
                     yield None
@@ -259,8 +254,8 @@ def _end_with_parent() -> None:
 
 
 def _death(exitcode: int) -> str:
-    if exitcode < 0:
-        name = signal.Signals(-exitcode).name
-        hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
-        return f"the worker process was ended by {name}{hint}"
-    return f"the worker process ended with exit code {exitcode}"
+    if exitcode >= 0:
+        return f"the worker process ended with exit code {exitcode}"
+    name = signal.Signals(-exitcode).name
+    hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
+    return f"the worker process was ended by {name}{hint}"

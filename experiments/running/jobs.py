@@ -44,17 +44,11 @@ class JobNote:
         hydra = HydraConfig.get()
         return cls(0 if is_single() else hydra.job.num, list(hydra.overrides.task))
 
-    @property
-    def label(self) -> str:
-        """The cell's label, or the overrides if there is none."""
-        return self.cell or " ".join(self.overrides) or "the default cell"
-
     def write(self) -> None:
         """Write or replace it."""
         hydra = HydraConfig.get()
-        directory = hydra.run.dir if is_single() else hydra.sweep.dir
-        notes = _directory(Path(hydra.runtime.cwd, directory), hydra.job.env_set["KRDA_RUN"])
-        write_text(notes / f"{self.number}.json", json.dumps(asdict(self), indent=1) + "\n")
+        path = _directory(Path(hydra.runtime.cwd), hydra) / f"{self.number}.json"
+        write_text(path, json.dumps(asdict(self), indent=1) + "\n")
 
 
 def is_single() -> bool:
@@ -62,8 +56,9 @@ def is_single() -> bool:
     return HydraConfig.get().mode == RunMode.RUN
 
 
-def _directory(directory: Path, run: str) -> Path:
-    return directory / ".jobs" / run
+def _directory(cwd: Path, hydra: Any) -> Path:
+    base = hydra.run.dir if hydra.mode == RunMode.RUN else hydra.sweep.dir
+    return cwd / base / ".jobs" / hydra.job.env_set["KRDA_RUN"]
 
 
 class RememberRun(Callback):
@@ -73,15 +68,9 @@ class RememberRun(Callback):
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Remember where the one job leaves its note."""
-        self._remember(config.hydra.run.dir, config)
+        self.directories.append(_directory(Path.cwd(), config.hydra))
 
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Remember where the jobs leave their notes."""
-        self._remember(config.hydra.sweep.dir, config)
-
-    def _remember(self, directory: str, config: DictConfig) -> None:
-        run = config.hydra.job.env_set.KRDA_RUN
-        self.directories.append(_directory(Path(directory).absolute(), run))
+    on_multirun_start = on_run_start
 
 
 def read_notes() -> list[JobNote]:
@@ -91,22 +80,13 @@ def read_notes() -> list[JobNote]:
     return sorted(notes, key=lambda note: note.number)
 
 
-def summary(notes: list[JobNote]) -> str:
-    """One line that counts the jobs of a sweep."""
-    states = [note.state for note in notes]
-    run, read = states.count("run"), states.count("read")
-    return (
-        f"{len(notes)} jobs: {run} run, {read} read from records, {len(notes) - run - read} failed"
-    )
-
-
 def ledger(notes: list[JobNote]) -> list[str]:
     """Lines on the jobs that failed or were lost, each with the command that runs it alone."""
     failed = [note for note in notes if note.state not in ("run", "read")]
     lines = [f"{len(failed)} of {len(notes)} jobs failed:"] if failed else []
     for note in failed:
         error = note.error or "began and left no result: it was killed, or is still at work"
-        lines.append(f"  {note.label}: {error}")
+        lines.append(f"  {note.cell or ' '.join(note.overrides)}: {error}")
         lines.append(f"    python -m experiments.run {shlex.join(note.overrides)}".rstrip())
     return lines
 

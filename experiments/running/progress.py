@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -13,57 +13,33 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from experiments.cells.cell import Cell
 from experiments.running.engine import Ended
 from experiments.store.frame import frame_of, to_frame
-from experiments.store.records import Record
 
 PLAIN_SECONDS = 30.0
 """Time between two lines of progress without a terminal."""
 
 
-class Estimates:
-    """Seconds of cells, as records of the same configs in some results say, stale ones too."""
+def estimates(results: Iterable[Path]) -> dict[str, float]:
+    """Seconds of a repetition by config, as the records in some results say, stale ones too."""
+    frame = pd.concat([frame_of([]), *(to_frame(directory) for directory in results)])
+    frame = frame[frame.status == "done"]
+    means = (frame.fit_seconds + frame.predict_seconds).groupby(frame.config).mean()
+    return {str(config): float(seconds) for config, seconds in means.items()}
 
-    def __init__(self, results: Iterable[Path]) -> None:
-        frame = pd.concat([frame_of([]), *(to_frame(directory) for directory in results)])
-        frame["seconds"] = frame.fit_seconds + frame.predict_seconds
-        done = frame[frame.status == "done"]
-        means = done.groupby("config").seconds.mean()
-        self._means = {str(config): float(seconds) for config, seconds in means.items()}
-        self._estimated = self._measured = 0.0
 
-    def of(self, cell: Cell) -> float | None:
-        """Seconds of a cell; None if it was never run."""
-        mean = self._means.get(cell.config_sha256[:12])
-        return None if mean is None else mean * cell.n_repetitions
-
-    def observe(self, cell: Cell, record: Record) -> None:
-        """Note how long a cell has taken, which corrects for the speed of this machine."""
-        seconds = [(o.fit_seconds or 0.0) + (o.predict_seconds or 0.0) for o in record.outcomes]
-        estimated = self.of(cell)
-        if estimated is not None and record.complete:
-            self._estimated += estimated
-            self._measured += sum(seconds)
-
-    def left(self, cells: Iterable[Cell], n_workers: int) -> float | None:
-        """Seconds until all these cells are done; None if nothing is known of any."""
-        found = [self.of(cell) for cell in cells]
-        known = [seconds for seconds in found if seconds is not None]
-        if not known:
-            return None
-        # Of a cell that was never run, the average is the best guess.
-        total = sum(known) / len(known) * len(found)
-        factor = self._measured / self._estimated if self._estimated > 1.0 else 1.0
-        return factor * max(total / n_workers, max(known))
+def seconds_of(cell: Cell, seconds: Mapping[str, float]) -> float:
+    """Seconds of a cell by the estimates; infinity if it was never run."""
+    return seconds.get(cell.config_sha256[:12], float("inf")) * cell.n_repetitions
 
 
 class RunProgress:
     """How far a run is: a bar on a terminal, elsewhere a line now and then."""
 
     def __init__(
-        self, console: Console, cells: Sequence[Cell], estimates: Estimates, n_workers: int
+        self, console: Console, cells: Sequence[Cell], seconds: Mapping[str, float], n_workers: int
     ) -> None:
         self.console = console
         self.open = list(cells)
-        self.estimates = estimates
+        self.seconds = seconds
         self.n_workers = n_workers
         self.n_cells, self.n_failed = len(cells), 0
         self.spoken = time.monotonic()
@@ -86,23 +62,21 @@ class RunProgress:
         if ended is not None:
             self.open.remove(ended.cell)
             self.n_failed += bool(ended.errors)
-            if ended.record is not None:
-                self.estimates.observe(ended.cell, ended.record)
         self.bar.update(self.task, completed=self.n_cells - len(self.open), state=str(self))
         now = time.monotonic()
         if not self.console.is_terminal and now - self.spoken >= PLAIN_SECONDS:
             self.console.print(f"{time.strftime('%H:%M:%S')} {self}")
             self.spoken = now
 
-    def left(self, form: str) -> str:
-        """Put the estimated time to the end into a text; "" if nothing is known."""
-        seconds = self.estimates.left(self.open, self.n_workers)
-        if seconds is None:
-            return ""
-        unit, value = ("seconds", seconds) if seconds < 90 else ("minutes", seconds / 60)
-        return form.format(f"{max(value, 1):.0f} {unit}")
-
     def __str__(self) -> str:
         n_done = self.n_cells - len(self.open) - self.n_failed
-        left = self.left(", about {} left")
-        return f"{n_done} of {self.n_cells} cells done, {self.n_failed} failed{left}"
+        return f"{n_done} of {self.n_cells} cells done, {self.n_failed} failed{self.left()}"
+
+    def left(self) -> str:
+        """The time to the end, as a part of a sentence; "" if nothing is known."""
+        known = [s for s in (seconds_of(c, self.seconds) for c in self.open) if s < float("inf")]
+        if not known:
+            return ""
+        # Of a cell that was never run, the average is the best guess. No cell halves.
+        total = sum(known) / len(known) * len(self.open)
+        return f", about {max(total / self.n_workers, max(known)) / 60:.1f} minutes left"

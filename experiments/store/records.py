@@ -123,6 +123,11 @@ class Record:
         return tuple(outcome.accuracy for outcome in self.outcomes if outcome.accuracy is not None)
 
     @property
+    def errors(self) -> list[str]:
+        """A line on each repetition that is not done."""
+        return [f"repetition {o.repetition} {o.status}: {o.error}" for o in self.unfinished]
+
+    @property
     def unfinished(self) -> tuple[Outcome, ...]:
         """The repetitions that are not done."""
         return tuple(outcome for outcome in self.outcomes if outcome.status != "done")

@@ -67,7 +67,6 @@ def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
     assert reproduce.main([*SMALL, "--results", str(clean_run)]) == 0
     out = capsys.readouterr().out
     assert "42 cells: 42 done already, 0 to run" in out
-    assert "With the tables of moons comes the learning curve moons_rows: 15 more cells." in out
     assert {p: p.read_bytes() for p in clean_run.rglob("*") if p.is_file()} == before
 
 
@@ -252,14 +251,6 @@ def test_ctrl_c_and_a_schedulers_sigterm_end_with_what_is_done_kept(tmp_path, nu
     assert "What is done is kept" in out
     assert "Traceback" not in out
     assert len(contents(tmp_path)) >= 3
-
-
-@pytest.mark.parametrize("results", ["", " ", ".", str(ROOT)])
-def test_results_are_not_scattered_over_the_repository(results, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    with pytest.raises(SystemExit):
-        reproduce.parse_arguments(["--results", results])
-    assert "must name a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

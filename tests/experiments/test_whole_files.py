@@ -47,15 +47,6 @@ def test_an_error_in_the_middle_of_a_file_leaves_the_old_one(tmp_path):
     assert contents(tmp_path) == {"a": "old"}
 
 
-def test_two_writers_of_one_file_at_once_leave_the_whole_file_of_the_last_one(tmp_path):
-    with written_whole(tmp_path / "a") as file:
-        file.write(b"first ")
-        write_text(tmp_path / "a", "the other begins later and ends first")
-        assert contents(tmp_path)["a"].startswith("the other")
-        file.write(b"and whole")
-    assert contents(tmp_path) == {"a": "first and whole"}
-
-
 def test_a_lone_surrogate_is_written_as_an_escape(tmp_path):
     write_text(tmp_path / "a", "x\udce9")
     assert contents(tmp_path) == {"a": r"x\udce9"}

@@ -5,15 +5,11 @@ import io
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from filelock import FileLock
-from hydra.utils import instantiate
 
-from experiments.cells.configuration import compose_config
 from experiments.datasets import hepmass, raw
 from experiments.datasets.base import LockedLabels, unlock
 from experiments.datasets.collisions import MASSES
@@ -142,19 +138,6 @@ hepmass.ensure_prepared()
         assert not prepared_folder().exists()
         assert_prepared(ensure_prepared())
 
-    def test_a_second_process_waits_and_uses_what_the_first_prepared(self, folder: Path) -> None:
-        prepared, done = prepared_folder(), []
-        prepared.parent.mkdir(parents=True)
-        second = threading.Thread(target=lambda: done.append(ensure_prepared()))
-        with FileLock(f"{prepared}.lock"):
-            second.start()
-            second.join(0.2)
-            assert second.is_alive()
-            prepared.mkdir()
-        second.join()
-        assert done == [prepared]
-        assert list(prepared.iterdir()) == []  # it did not prepare anything itself
-
     def test_damaged_prepared_data_is_named(self, folder: Path) -> None:
         path = ensure_prepared() / "test_750.npy"
         path.write_bytes(path.read_bytes()[:-1])
@@ -226,12 +209,3 @@ class TestTasks:
         assert not cache.exists()  # said before anything is prepared
         with pytest.raises(ValueError, match="expected 51 source rows or more, got 50"):
             small(n_source=51).task("500-750")
-
-    def test_the_config_makes_the_papers_tasks(self) -> None:
-        config = compose_config(("dataset=hepmass", "dataset.source=1500", "dataset.target=500"))
-        data = instantiate(config.dataset.data)
-        assert isinstance(data, Hepmass)
-        assert (data.n_source, data.n_target, data.n_test) == (1000, 500, 2000)
-        assert len(data.task_names) == 20
-        assert config.dataset.task in data.task_names
-        assert data.name == config.dataset.name

@@ -140,13 +140,6 @@ def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, method
     assert {key[1] for key, cell in moons.items() if library in cell.libraries} == methods
 
 
-def test_library_versions_are_those_of_the_libraries_imported():
-    expected = {"numba", "numpy", "scikit-learn", "scipy", "torch"}
-    assert set(library_versions(("krda.estimator",))) == expected
-    assert "pot" in library_versions(("baselines.optimal_transport",))
-    assert all("+" not in version for version in library_versions(("krda.estimator",)).values())
-
-
 @pytest.mark.parametrize(
     ("value", "disabled"), [("1", True), (" 2 ", True), ("0", False), ("", False)]
 )

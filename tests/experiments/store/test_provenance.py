@@ -1,6 +1,5 @@
 """Where numbers come from is told as it is, in a checkout, within another one, and outside."""
 
-import os
 import subprocess
 
 import pytest
@@ -52,12 +51,3 @@ def test_the_revision_of_a_repository_around_is_not_taken_for_that_of_the_code(
 def test_outside_of_any_repository_there_is_no_revision(checkout, tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "_ROOT", tmp_path)
     assert provenance._revision() == {"git_revision": None, "git_clean": None}
-
-
-def test_asking_for_the_revision_writes_nothing_into_the_repository(checkout):
-    # Git would refresh the times that its index holds.
-    os.utime(checkout / "code.py", (1, 1))
-    index = checkout / ".git" / "index"
-    before = index.read_bytes()
-    assert provenance._revision()["git_clean"] is True
-    assert index.read_bytes() == before

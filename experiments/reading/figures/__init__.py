@@ -7,6 +7,7 @@ What a figure shows beyond the records, such as transported rows, is stored as C
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,7 +105,7 @@ def figures_beside(results: Results) -> Iterator[Figure]:
         yield Figure(
             f"learning_curve_{plan.name}",
             f"{plan.title}: mean accuracy with its 95 % band.",
-            lambda _, plan=plan, cells=cells: draw_learning_curve(plan, cells),
+            partial(lambda plan, cells, _: draw_learning_curve(plan, cells), plan, cells),
         )
 
 

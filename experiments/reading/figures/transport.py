@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def draw_gaussians(directory: Path) -> Any:
     return _draw("KRDA from a mixture of Gaussians to another one", panels, directory)
 
 
-def _draw(title: str, panels: dict[str, tuple[str, Sequence[str]]], directory: Path) -> Any:
+def _draw(title: str, panels: Mapping[str, tuple[str, Sequence[str]]], directory: Path) -> Any:
     """Panels by title: a name of stored rows, and the kinds of them that are shown."""
     found = {panel: stored(directory, name) for panel, (name, _) in panels.items()}
     if all(rows is None for rows in found.values()):
@@ -64,10 +64,10 @@ def _draw(title: str, panels: dict[str, tuple[str, Sequence[str]]], directory: P
                 else:
                     colour, marker = _LOOKS[kind]
                     axis.scatter(*points[kind].T, s=5, c=colour, marker=marker, lw=0.5, label=kind)
-        shown = [
-            each for axis in axes for each in zip(*axis.get_legend_handles_labels(), strict=True)
-        ]
-        labels = {label: handle for handle, label in shown}
+        labels: dict[str, Any] = {}
+        for axis in axes:
+            handles, names = axis.get_legend_handles_labels()
+            labels |= dict(zip(names, handles, strict=True))
         figure.legend(labels.values(), labels, loc="outside lower center", ncols=3)
         figure.suptitle(title)
         return figure

@@ -17,7 +17,6 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.analysis import draws
-from experiments.analysis.cells import mean
 from experiments.analysis.intervals import over_tasks
 from experiments.analysis.rounding import MISSING, number
 from experiments.catalogue import method_label
@@ -73,16 +72,16 @@ def _ours(cells: pd.DataFrame) -> str:
         return MISSING
     interval = over_tasks([[float(a) for a in text.split(";")] for text in cells.accuracies])
     half = math.nan if interval.half_width is None else interval.half_width
-    return number(mean(cells["mean"])) + plus_minus(half)
+    return number(cells["mean"].mean()) + plus_minus(half)
 
 
 def _published(cells: pd.DataFrame, *, by_cell: bool) -> str:
     if cells.empty or cells.published_mean.isna().any():
         return MISSING
-    text = number(mean(cells.published_mean))
+    text = number(cells.published_mean.mean())
     if not by_cell or cells.difference.isna().any():
         return text
-    return f"{text} ({number(mean(cells.difference.abs()))})"
+    return f"{text} ({number(cells.difference.abs().mean())})"
 
 
 def glossary_paragraph(tables: Path) -> str:

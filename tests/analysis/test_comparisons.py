@@ -194,8 +194,7 @@ class TestComparison:
         assert len(compared(cells)) == 9
         assert {"ot", "sa", "target_only"}.isdisjoint(compared(cells))
         reasons = left_out(cells)
-        assert reasons["SA"].startswith("50° has 0 of 5")
-        assert reasons["OT"].startswith("40° has 4 of 5")
+        assert reasons == dict.fromkeys(("SA", "OT"), "8 of 9 tasks are complete")
 
     def test_unfinished_krda_leaves_no_paired_test(self) -> None:
         values = random_values(plan_of(), 11)

@@ -8,7 +8,6 @@ the verdict used, whether the task is left out of the second mean (``aside``).
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ from experiments.analysis.intervals import (
 from experiments.analysis.verdicts import judge, measured_shares
 from experiments.catalogue import method_label
 from experiments.published import METHODS, STAND_INS, has_published, published
-from experiments.published.anomalies import Anomaly, anomalies
+from experiments.published.anomalies import anomalies
 
 if TYPE_CHECKING:
     from experiments.cells.plan import TablePlan
@@ -161,16 +160,6 @@ def kept_label(cells: pd.DataFrame) -> str:
     if len(kept) > 1 and tasks.aside.is_monotonic_increasing:
         return f"mean, {kept.iloc[0]} to {kept.iloc[-1]}"
     return f"mean without {', '.join(aside)}"
-
-
-def shown_anomalies(cells: pd.DataFrame) -> list[tuple[Anomaly, str]]:
-    """Anomalies of the published values shown, with a letter for those that make them suspect."""
-    shown, letters = set(cells.anomalies.explode()), iter(string.ascii_lowercase)
-    return [
-        (odd, next(letters) if odd.suspect else "")
-        for odd in anomalies(str(cells.dataset.iloc[0]))
-        if odd.general or odd.id in shown
-    ]
 
 
 def cells_csv(cells: pd.DataFrame) -> pd.DataFrame:

@@ -9,10 +9,10 @@ so they are no independent sample, and few tasks bound the p-values from below: 
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,20 +72,16 @@ def compare(cells: pd.DataFrame) -> pd.DataFrame:
     The columns are those of ``results/tables/comparison.csv`` after ``table``; NaN if a value does
     not exist, such as KRDA minus itself.
     """
-    methods = compared(cells)
-    if not methods:
+    if not (methods := compared(cells)):
         return pd.DataFrame()
     first = cells.drop_duplicates("task")
     wide = cells.pivot(index="method", columns="task", values="accuracies")
     values = np.array(wide.loc[methods, first.task].to_numpy().tolist(), dtype=float)
     out = aggregate(values, methods)
     out.insert(0, "in_paper", cells.groupby("method").in_paper.first())
-    ranks = {family[:2]: average_ranks(family[2]) for family in families(cells)}
-    for column, family in (
-        ("rank_paper", ("ours", "paper")), ("rank_all", ("ours", "all")),
-        ("rank_published", ("published", "paper")),
-    ):  # fmt: skip
-        out[column] = ranks.get(family, pd.Series(dtype=float))
+    out[["rank_paper", "rank_all", "rank_published"]] = math.nan
+    for numbers, family, means in families(cells):
+        out[f"rank_{family if numbers == 'ours' else numbers}"] = average_ranks(means)
     out = out.join(paired_tests(task_means(cells)))
     out["mean_absolute_deviation"] = cells.difference.abs().groupby(cells.method).mean()
     kept = ~first.aside.to_numpy()
@@ -113,16 +109,14 @@ def rank_tests(means: pd.DataFrame) -> dict[str, float]:
     two tasks, or if all methods tie.
     """
     n_tasks, n_methods = means.shape
-    found = {"n_tasks": n_tasks, "n_methods": n_methods}
-    if n_methods < 3 or n_tasks < 2 or not (means.nunique(axis=1) > 1).any():
-        return found | {"friedman": math.nan, "p": math.nan, "critical_difference": math.nan}
-    friedman = stats.friedmanchisquare(*means.to_numpy().T)
-    quantile = float(stats.studentized_range.ppf(1 - ALPHA, n_methods, np.inf))
-    return found | {
-        "friedman": float(friedman.statistic),
-        "p": float(friedman.pvalue),
-        "critical_difference": quantile * math.sqrt(n_methods * (n_methods + 1) / (12 * n_tasks)),
-    }
+    names = "friedman", "p", "critical_difference"
+    found = {"n_tasks": n_tasks, "n_methods": n_methods, **dict.fromkeys(names, math.nan)}
+    if n_methods > 2 and n_tasks > 1 and (means.nunique(axis=1) > 1).any():
+        friedman, p = stats.friedmanchisquare(*means.to_numpy().T)
+        quantile = stats.studentized_range.ppf(1 - ALPHA, n_methods, np.inf)
+        difference = quantile * math.sqrt(n_methods * (n_methods + 1) / (12 * n_tasks))
+        found |= dict(zip(names, map(float, (friedman, p, difference)), strict=True))
+    return found
 
 
 def nemenyi(means: pd.DataFrame) -> pd.DataFrame:
@@ -221,16 +215,17 @@ def aggregate(
     makes the variance unbiased; for the interquartile mean it is an approximation.
     """
     n_methods, n_tasks, n_repetitions = values.shape
-    shape = (n_bootstrap, n_tasks, n_repetitions)
-    drawn = np.random.default_rng(SEED).integers(n_repetitions, size=shape)
+    drawn = np.random.default_rng(SEED).integers(
+        n_repetitions, size=(n_bootstrap, *values[0].shape)
+    )
     tasks = np.arange(n_tasks)[:, None]
 
-    def estimate(statistic: Callable[..., FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def estimate(statistic: Callable[[FloatArray], Any]) -> tuple[FloatArray, FloatArray]:
         resampled = [statistic(own[tasks, drawn].reshape(n_bootstrap, -1)) for own in values]
         return statistic(values.reshape(n_methods, -1)), np.array(resampled)
 
     iqm, iqms = estimate(interquartile_mean)
-    found = {"mean": estimate(functools.partial(np.mean, axis=-1)), "iqm": (iqm, iqms)}
+    found = {"mean": estimate(lambda rows: rows.mean(axis=-1)), "iqm": (iqm, iqms)}
     if KRDA in methods:
         krda = methods.index(KRDA)
         found["krda_minus"] = iqm[krda] - iqm, iqms[krda] - iqms

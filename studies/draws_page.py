@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,7 +75,7 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
     minus = own.set_axis(found.index) - found
     value, gap = (
         frame.rename_axis(columns="task")
-        .stack()
+        .stack(future_stack=True)
         .groupby(["positions", "method", "task"], sort=False)
         for frame in (found, minus)
     )
@@ -93,19 +94,20 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
 def _texts(found: pd.DataFrame) -> pd.DataFrame:
     """The summary as text, by positions, task and method: ``Accuracy`` and ``KRDA minus``."""
     numbers, n_draws = summary(found), found.index.unique("draw").size
-    out = numbers[["positions", "task", "method"]].copy()
-    for what, name in (("Accuracy", "mean"), ("KRDA minus", "krda_minus")):
-        width = "half_width" if name == "mean" else f"{name}_half_width"
-        out[what] = [
-            f"{(number if name == 'mean' else signed)(row[name])}{plus_minus(row[width])}"
-            if row.n == n_draws
-            else f"({row.n}/{n_draws})"
-            for _, row in numbers.iterrows()
-        ]
-    out["Accuracy"] += [f" ({number(sd)})" if sd == sd else "" for sd in numbers.sd]
-    counts = numbers[["krda_above", "ties", "krda_below"]].astype(str)
-    out["count"] = counts.agg("/".join, axis=1)
-    return out.set_index(["positions", "task", "method"])
+
+    def text(row: Any, value: str, width: float, sd: str = "") -> str:
+        whole = row.n == n_draws
+        return f"{value}{plus_minus(width)}{sd}" if whole else f"({row.n}/{n_draws})"
+
+    rows = list(numbers.itertuples())
+    numbers["Accuracy"] = [
+        text(row, number(row.mean), row.half_width, f" ({number(row.sd)})") for row in rows
+    ]
+    numbers["KRDA minus"] = [
+        text(row, signed(row.krda_minus), row.krda_minus_half_width) for row in rows
+    ]
+    numbers["count"] = [f"{row.krda_above}/{row.ties}/{row.krda_below}" for row in rows]
+    return numbers.set_index(["positions", "task", "method"])
 
 
 def _head(found: pd.DataFrame) -> list[str]:
@@ -117,20 +119,22 @@ def draws_page(found: pd.DataFrame) -> str:
     """The page beside the CSV files, as Markdown, from accuracies."""
     n_draws, texts = found.index.unique("draw").size, _texts(found)
     parts = ["# Moons over draws of the data", *(text.format(n=n_draws) for text in _INTRODUCTION)]
+    methods = found.index.unique("method")
     for positions in found.index.unique("positions"):
         own = texts.loc[positions].unstack("task")
+        count = own["count", MEAN]
+        rows = [[method_label(m), *own.loc[m, "Accuracy"][found.columns]] for m in methods]
+        minus = [
+            [method_label(m), *own.loc[m, "KRDA minus"][found.columns], count[m]]
+            for m in methods
+            if m != KRDA
+        ]
         parts += [
             f"## {positions.capitalize()} positions (`dataset={POSITIONS[positions]}`)",
             _WORDS[positions],
+            grid(["Accuracy", *_head(found)], rows),
+            grid(["KRDA minus", *_head(found), "above/equal/below"], minus),
         ]
-        for what, more in (("Accuracy", []), ("KRDA minus", ["above/equal/below"])):
-            rows = [
-                [method_label(m), *own.loc[m, what][found.columns],
-                 *([own.loc[m, "count"][MEAN]] if more else [])]
-                for m in found.index.unique("method")
-                if not more or m != KRDA
-            ]  # fmt: skip
-            parts.append(grid([what, *_head(found), *more], rows))
     return page(*parts)
 
 

@@ -86,13 +86,8 @@ def table_cells(
     odd = [one for one in anomalies(dataset) if not one.general]
     concerned = [[one for one in odd if one.concerns(dataset, *key)] for key in keys]
     shares = measured_shares(dataset)
-    cells = pd.concat(
-        [
-            summarise(runs, keys, repetitions, share),
-            pd.DataFrame(printed, columns=["published_mean", "published_ci95", "published_bold"]),
-        ],
-        axis=1,
-    )
+    columns = ["published_mean", "published_ci95", "published_bold"]
+    cells = summarise(runs, keys, repetitions, share).join(pd.DataFrame(printed, columns=columns))
     cells = cells.assign(
         dataset=dataset,
         in_paper=cells.method.isin(in_paper),

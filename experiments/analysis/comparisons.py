@@ -148,10 +148,7 @@ def pairs(cells: pd.DataFrame) -> pd.DataFrame:
 
 def rank_correlation(comparison: pd.DataFrame) -> float:
     """Spearman's correlation of the paper's methods' average ranks, ours and printed."""
-    ranks = comparison[["rank_paper", "rank_published"]].dropna()
-    if (ranks.nunique() < 2).any():
-        return math.nan
-    return float(stats.spearmanr(ranks.rank_paper, ranks.rank_published).statistic)
+    return float(comparison.rank_paper.corr(comparison.rank_published, method="spearman"))
 
 
 def paired_tests(means: pd.DataFrame) -> pd.DataFrame:
@@ -215,9 +212,8 @@ def aggregate(
     makes the variance unbiased; for the interquartile mean it is an approximation.
     """
     n_methods, n_tasks, n_repetitions = values.shape
-    drawn = np.random.default_rng(SEED).integers(
-        n_repetitions, size=(n_bootstrap, *values[0].shape)
-    )
+    size = n_bootstrap, n_tasks, n_repetitions
+    drawn = np.random.default_rng(SEED).integers(n_repetitions, size=size)
     tasks = np.arange(n_tasks)[:, None]
 
     def estimate(statistic: Callable[[FloatArray], Any]) -> tuple[FloatArray, FloatArray]:

@@ -113,8 +113,7 @@ def timed_side(path: Path = TIMES) -> Side:
     labels = {"KRDA.fit": "fit", "KRDA.transform": "transform"}
     mean = pd.DataFrame(index=list(TIMED_ROWS), columns=list(labels), dtype=float)
     if path.is_file():
-        rows = pd.read_csv(path, dtype={"n": str})
-        one = (rows.status == "done") & (rows.threads == 1) & (rows.d == 27)
-        found = rows[one].pivot_table("seconds", "n", "case", aggfunc="last")
-        mean = found.reindex_like(mean)
+        done = "status == 'done' and threads == 1 and d == 27"
+        rows = pd.read_csv(path, dtype={"n": str}).query(done)
+        mean = rows.pivot_table("seconds", "n", "case", aggfunc="last").reindex_like(mean)
     return Side(mean, 0 * mean, labels)

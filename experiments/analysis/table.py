@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from experiments.analysis.cells import (
-    REPETITIONS,
-    SHARE,
-    means_of_table,
-    table_cells,
-)
+from experiments.analysis.cells import REPETITIONS, SHARE, means_of_table, table_cells
 from experiments.analysis.verdicts import placebo, worth
 from experiments.published import STAND_INS
 from experiments.published.anomalies import Anomaly, anomalies

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import pandas as pd
 
 from experiments.cells.cell import Cell
@@ -22,9 +21,7 @@ from experiments.reading.figures.numbers import (
     COMPONENTS,
     CURVES,
     GAUSSIANS,
-    LEVELS,
     MARGINALS,
-    QUANTILES,
     ROWS,
     TRAINED,
     load,
@@ -84,18 +81,14 @@ def training_curves(cell: Cell) -> pd.DataFrame:
 
 
 def marginals(cell: Cell) -> pd.DataFrame:
-    """Quantiles and Kolmogorov-Smirnov statistics of repetition 0's columns, a row each."""
+    """Kolmogorov-Smirnov statistics of repetition 0's columns to the target's, a row a column."""
     model, data = fit_repetition(cell)
-    frames = []
-    for kind, rows in {
-        "source": data.Xs, "transported": model.transform(data.Xs), "target": data.Xt
-    }.items():  # fmt: skip
-        found = pd.DataFrame(np.quantile(rows, LEVELS, axis=0).T, columns=QUANTILES)
-        target = kind == "target"
-        ks = np.nan if target else column_distances(rows, data.Xt).kolmogorov_smirnov
-        frames.append(found.assign(kind=kind, column=range(len(found)), ks=ks))
-    every = pd.concat(frames).sort_values("column", kind="stable")
-    return every.assign(task=cell.task, identity=stored_identity(cell))[list(MARGINALS)]
+    before, after = (
+        column_distances(rows, data.Xt).kolmogorov_smirnov
+        for rows in (data.Xs, model.transform(data.Xs))
+    )
+    found = pd.DataFrame({"column": range(len(before)), "before": before, "after": after})
+    return found.assign(task=cell.task, identity=stored_identity(cell))[list(MARGINALS)]
 
 
 def update(plans: Sequence[TablePlan], directory: Path, say: Callable[[str], None]) -> bool:

@@ -1,7 +1,8 @@
 """All methods on several draws of moons (docs/statistics.md): ``python -m studies.draws``.
 
 - Accuracies of the methods of the table on draws of the usual moons and of those with random
-  positions: ``results/draws/moons.csv``, with ``summary.csv`` and ``README.md`` made from it. Draw
+  positions: ``results/draws/moons.csv``; ``summary.csv``, ``README.md`` and a part of
+  docs/statistics.md are made from it. Draw
   k is measured by repetition k of the protocol alone, so that draws share no random number: rows,
   90 % subsamples and the methods' seeds differ.
 - How far another draw of the test rows alone moves an accuracy: ``results/draws/test_rows.csv``.
@@ -18,20 +19,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
-from experiments.analysis.draws import KEYS, POSITIONS, accuracies, read_results, summary
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 from experiments.cells.plan import load_table
 from experiments.cells.protocol import Method, Protocol, draw_repetition
 from experiments.datasets.base import Task, unlock
 from experiments.datasets.moons import Moons
-from experiments.reading.draws import draws_page
+from experiments.reading.markdown import between
+from experiments.reading.readme import BEGIN, END
 from experiments.reading.tables import public
 from experiments.store.frame import write_csv
 from experiments.whole_files import write_text
 from studies.common import ROOT, command, result
+from studies.draws_page import KEYS, POSITIONS, accuracies, draws_page, summary, survival
 
-FOLDER = ROOT / "results/draws"
+FOLDER, PAGE = ROOT / "results/draws", ROOT / "docs/statistics.md"
 N_DRAWS, N_FITS, N_TEST_DRAWS = 10, 2, 60
 
 
@@ -84,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
         table = pd.Series(results).unstack(sort=False)
         write_csv(table.rename_axis(KEYS).reset_index(), path)
-    found = accuracies(read_results(path))
+    found = accuracies(path)
+    write_text(PAGE, between(PAGE.read_text(encoding="utf-8"), BEGIN, END, survival(found)))
     write_text(FOLDER / "README.md", draws_page(found))
     write_csv(public(summary(found), 8), FOLDER / "summary.csv")
 

@@ -41,28 +41,29 @@ class Agreement:
 
 def agreement(first: Record, second: Record) -> Agreement | None:
     """Compare two records; None if they have not done the same repetitions."""
-    done = [[o.repetition for o in r.outcomes if o.accuracy is not None] for r in (first, second)]
-    if done[0] != done[1] or not done[0]:
+    before, now = (
+        {o.repetition: 100 * o.accuracy for o in record.outcomes if o.accuracy is not None}
+        for record in (first, second)
+    )
+    if before.keys() != now.keys() or not before:
         return None
-    before, now = ([100 * a for a in record.accuracies] for record in (first, second))
-    old, new = mean_and_interval(before), mean_and_interval(now)
+    old, new = (mean_and_interval(list(values.values())) for values in (before, now))
     return Agreement(
         identical=first.accuracies == second.accuracies,
         points=new.mean - old.mean,
         half_width=max(old.half_width or 0.0, new.half_width or 0.0),
-        largest=max(abs(a - b) for a, b in zip(before, now, strict=True)),
+        largest=max(abs(before[i] - now[i]) for i in before),
     )
 
 
 def environment_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Name in a line what can move digits between two environments (before / now)."""
     was, is_now = _what_counts(before), _what_counts(now)
-    parts = [
+    return "; ".join(
         f"{name} {was.get(name, 'not recorded')} / {is_now.get(name, 'not recorded')}"
         for name in {**was, **is_now}
         if was.get(name) != is_now.get(name)
-    ]
-    return "; ".join(parts)
+    )
 
 
 def common_differences(pairs: Iterable[tuple[Record, Record]]) -> list[str]:

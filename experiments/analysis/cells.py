@@ -8,9 +8,8 @@ the verdict used, whether the task is left out of the second mean (``aside``).
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -24,8 +23,8 @@ from experiments.analysis.intervals import (
 )
 from experiments.analysis.verdicts import judge, measured_shares
 from experiments.catalogue import method_label
-from experiments.published import METHODS, STAND_INS, PublishedCell, has_published, published
-from experiments.published.anomalies import Anomaly, anomalies
+from experiments.published import METHODS, STAND_INS, has_published, published
+from experiments.published.anomalies import anomalies
 
 if TYPE_CHECKING:
     from experiments.cells.plan import TablePlan
@@ -49,33 +48,20 @@ def summarise(
 ) -> pd.DataFrame:
     """Mean and intervals of each (task, method), in percent; NaN if no repetition is done."""
     groups = dict(iter(runs.groupby(["task", "method"])))
-    return pd.DataFrame(
-        _summary(task, method, groups.get((task, method)), repetitions, share)
-        for task, method in keys
-    )
-
-
-def _summary(
-    task: str, method: str, runs: pd.DataFrame | None, repetitions: int, share: float
-) -> dict[str, Any]:
-    done = () if runs is None else runs[runs.status == "done"].sort_values("repetition").accuracy
-    accuracies = tuple(100 * accuracy for accuracy in done)
-    interval = mean_and_interval(accuracies) if accuracies else Interval(math.nan, None, 0)
-    corrections = correction_of_splits(share), correction_of_shared_rows(share)
-    widths = interval.half_width, *map(interval.widened, corrections)
-    # A record that never held all repetitions is not complete.
-    wanted = max(repetitions, 0 if runs is None else len(runs))
-    return {
-        "task": task,
-        "method": method,
-        "mean": interval.mean,
-        **dict(zip(WIDTHS, (math.nan if w is None else w for w in widths), strict=True)),
-        "n_done": len(accuracies),
-        "n_repetitions": wanted,
-        "accuracies": accuracies,
-        "recorded": runs is not None,
-        "complete": len(accuracies) >= wanted,
-    }
+    corrections = 0.0, correction_of_splits(share), correction_of_shared_rows(share)
+    rows = []
+    for task, method in keys:
+        own = groups.get((task, method), runs[:0]).sort_values("repetition")
+        accuracies = tuple((100 * own.accuracy[own.status == "done"]).tolist())
+        interval = mean_and_interval(accuracies) if accuracies else Interval(math.nan, None, 0)
+        # A record that never held all repetitions is not complete.
+        wanted = max(repetitions, len(own))
+        rows.append((task, method, interval.mean, *map(interval.widened, corrections),
+                     len(accuracies), wanted, accuracies, len(own) > 0,
+                     len(accuracies) >= wanted))  # fmt: skip
+    columns = ["task", "method", "mean", *WIDTHS, "n_done", "n_repetitions", "accuracies",
+               "recorded", "complete"]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(WIDTHS, float))
 
 
 def table_cells(
@@ -90,43 +76,32 @@ def table_cells(
     ``runs`` are the repetitions of the table's own cells.
     """
     dataset = plan.dataset
-    shown = has_published(dataset)
-    values = published(dataset, part) if shown else {}
-    in_paper = plan.paper if shown else tuple(METHODS.values())
+    values = published(dataset, part) if has_published(dataset) else {}
+    in_paper = plan.paper if values else tuple(METHODS.values())
     methods = sorted(plan.methods, key=lambda name: name not in in_paper)
     if part is not None:
-        wanted = {method for _, method in values}
-        methods = [method for method in methods if method in wanted]
+        methods = [method for method in methods if method in {method for _, method in values}]
     keys = [(task, method) for method in methods for task in plan.tasks]
-    cells = summarise(runs, keys, repetitions, share)
-    cells.insert(0, "dataset", dataset)
-    cells["in_paper"] = cells.method.isin(in_paper)
-    cells["label"] = cells.method.map(method_label)
-    cells["task_label"] = cells.task.map(plan.task_label.format)
-    cells["reference"] = cells.method.isin(REFERENCES)
-    cells["aside"] = cells.task.isin(plan.aside)
-    nothing = PublishedCell(math.nan, math.nan, False)
-    found = [values.get(key, nothing) if key[1] in in_paper else nothing for key in keys]
-    cells["published_mean"] = [cell.mean for cell in found]
-    cells["published_ci95"] = [cell.ci95 for cell in found]
-    cells["published_bold"] = [cell.bold for cell in found]
-    specific = [odd for odd in anomalies(dataset) if not odd.general]
-    concerned = [
-        [odd for odd in specific if cell is not nothing and odd.concerns(dataset, *key)]
-        for key, cell in zip(keys, found, strict=True)
-    ]
-    cells["anomalies"] = [tuple(odd.id for odd in odds) for odds in concerned]
-    cells["suspect"] = [any(odd.suspect for odd in odds) for odds in concerned]
-    cells["comparable"] = dataset not in STAND_INS
-    cells["test_rows"] = plan.test_rows
+    printed = [values.get(key, (math.nan, math.nan, False)) for key in keys]
+    odd = [one for one in anomalies(dataset) if not one.general]
+    concerned = [[one for one in odd if one.concerns(dataset, *key)] for key in keys]
     shares = measured_shares(dataset)
-    cells["test_share"] = [shares.get(key, 1.0) for key in keys]
-    judged = [judge(cell) for cell in cells.itertuples()]
-    cells["verdict"] = [str(verdict) for verdict, _, _ in judged]
-    cells["difference"] = [difference for _, difference, _ in judged]
-    cells["tolerance"] = [tolerance for _, _, tolerance in judged]
-    cells["bold"] = bold(cells)
-    return cells
+    columns = ["published_mean", "published_ci95", "published_bold"]
+    cells = summarise(runs, keys, repetitions, share).join(pd.DataFrame(printed, columns=columns))
+    cells = cells.assign(
+        dataset=dataset,
+        in_paper=cells.method.isin(in_paper),
+        label=cells.method.map(method_label),
+        task_label=cells.task.map(plan.task_label.format),
+        reference=cells.method.isin(REFERENCES),
+        aside=cells.task.isin(plan.aside),
+        anomalies=[tuple(one.id for one in found) for found in concerned],
+        suspect=[any(one.suspect for one in found) for found in concerned],
+        comparable=dataset not in STAND_INS,
+        test_rows=plan.test_rows,
+        test_share=[shares.get(key, 1.0) for key in keys],
+    )
+    return cells.join(judge(cells)).assign(bold=bold(cells))
 
 
 def bold(cells: pd.DataFrame) -> pd.Series:
@@ -146,52 +121,30 @@ def means_over_tasks(cells: pd.DataFrame) -> pd.DataFrame:
 
     ``ours``, ``published``, ``difference`` and ``absolute`` (of the differences) are each over the
     tasks that have a value, ``n_...`` of them. ``ours_ci95`` is Student's half-width over the
-    repetitions' means, NaN unless every cell is complete. ``incomplete`` and
-    ``difference_incomplete`` say whether one of the cells lacks repetitions.
+    repetitions' means, NaN unless every cell is complete. ``incomplete`` says whether one of the
+    cells lacks repetitions.
     """
-    return pd.DataFrame(
-        [_means(own) for _, own in cells.groupby("method", sort=False)],
-        index=pd.Index(cells.method.unique(), name="method"),
-    )
+    names = {"mean": "ours", "published_mean": "published"}
+    columns = [*names.values(), "difference", "absolute"]
+    cells = cells.rename(columns=names).assign(absolute=cells.difference.abs())
+    groups = cells.groupby("method", sort=False)
+    return groups[["label", "in_paper"]].first().assign(
+        n_tasks=groups.size(), incomplete=~groups.complete.all(),
+        ours_ci95=groups[["complete", "n_done", "accuracies"]].apply(_interval_over_tasks),
+    ).join(groups[columns].mean()).join(groups[columns].count().add_prefix("n_"))  # fmt: skip
 
 
-def _means(cells: pd.DataFrame) -> dict[str, Any]:
-    ours = cells[cells["mean"].notna()]
-    both = ours[ours.difference.notna()]
-    half_width = None
-    if len(ours) == len(cells) and ours.complete.all() and ours.n_done.nunique() == 1:
-        half_width = over_tasks(ours.accuracies).half_width
-    printed = cells.published_mean.dropna()
-    first = cells.iloc[0]
-    return {
-        "label": first.label,
-        "in_paper": first.in_paper,
-        "n_tasks": len(cells),
-        "ours": mean(ours["mean"]),
-        "ours_ci95": math.nan if half_width is None else half_width,
-        "n_ours": len(ours),
-        "incomplete": not ours.complete.all(),
-        "published": mean(printed),
-        "n_published": len(printed),
-        "difference": mean(both.difference),
-        "absolute": mean(both.difference.abs()),
-        "n_difference": len(both),
-        "difference_incomplete": not both.complete.all(),
-    }
-
-
-def mean(values: Iterable[float]) -> float:
-    """Mean that does not depend on the order of its terms; NaN of nothing."""
-    terms = list(values)
-    return math.fsum(terms) / len(terms) if terms else math.nan
+def _interval_over_tasks(cells: pd.DataFrame) -> float:
+    whole = cells.complete.all() and cells.n_done.nunique() == 1
+    half_width = over_tasks(cells.accuracies).half_width if whole else None
+    return math.nan if half_width is None else half_width
 
 
 def means_of_table(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Each mean over tasks that a table shows, by its label: all, and without those aside."""
     means = {"mean": means_over_tasks(cells)}
-    kept = cells[~cells.aside]
-    if 0 < len(kept) < len(cells):
-        means[kept_label(cells)] = means_over_tasks(kept)
+    if cells.aside.any() and not cells.aside.all():
+        means[kept_label(cells)] = means_over_tasks(cells[~cells.aside])
     return means
 
 
@@ -202,19 +155,6 @@ def kept_label(cells: pd.DataFrame) -> str:
     if len(kept) > 1 and tasks.aside.is_monotonic_increasing:
         return f"mean, {kept.iloc[0]} to {kept.iloc[-1]}"
     return f"mean without {', '.join(aside)}"
-
-
-def shown_anomalies(cells: pd.DataFrame) -> list[tuple[Anomaly, str]]:
-    """Anomalies of the published values shown, with a letter for those that make them suspect."""
-    dataset = str(cells.dataset.iloc[0])
-    shown = cells[cells.published_mean.notna()]
-    keys = list(zip(shown.task, shown.method, strict=True))
-    letters = iter(string.ascii_lowercase)
-    return [
-        (odd, next(letters) if odd.suspect else "")
-        for odd in anomalies(dataset)
-        if any(odd.concerns(dataset, *key) for key in keys)
-    ]
 
 
 def cells_csv(cells: pd.DataFrame) -> pd.DataFrame:

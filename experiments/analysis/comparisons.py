@@ -9,17 +9,19 @@ so they are no independent sample, and few tasks bound the p-values from below: 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scikit_posthocs
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from experiments.analysis.cells import KRDA, mean
+from experiments.analysis.cells import KRDA
 from experiments.analysis.intervals import CONFIDENCE
 from experiments.analysis.rounding import DECIMALS
 
@@ -29,6 +31,7 @@ ALPHA = 0.05
 N_BOOTSTRAP = 5000
 SEED = 20211002
 """Of the bootstrap; a fixed one makes the results repeat."""
+ENDS = ("", "_low", "_high")
 
 
 def compared(cells: pd.DataFrame) -> list[str]:
@@ -38,16 +41,13 @@ def compared(cells: pd.DataFrame) -> list[str]:
 
 
 def left_out(cells: pd.DataFrame) -> dict[str, str]:
-    """Why methods are not compared, by label: the first cell that is not complete."""
-    reasons = {}
-    lacking = cells[~cells.complete & (cells.method != "target_only")]
-    for label, own in lacking.groupby("label", sort=False):
-        first = own.iloc[0]
-        more = f" and {len(own) - 1} other tasks are not complete" if len(own) > 1 else ""
-        reasons[str(label)] = (
-            f"{first.task_label} has {first.n_done} of {first.n_repetitions} repetitions{more}"
-        )
-    return reasons
+    """Why methods are not compared, by label: how many of their cells are complete."""
+    complete = cells[cells.method != "target_only"].groupby("label", sort=False).complete
+    return {
+        str(label): f"{own.sum()} of {len(own)} tasks are complete"
+        for label, own in complete
+        if not own.all()
+    }
 
 
 def task_means(cells: pd.DataFrame, column: str = "mean") -> pd.DataFrame:
@@ -56,59 +56,39 @@ def task_means(cells: pd.DataFrame, column: str = "mean") -> pd.DataFrame:
     return wide.loc[cells.task.unique(), compared(cells)].round(DECIMALS)
 
 
+def families(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Whose numbers, which methods, and means, tasks in rows, for the rank tests."""
+    paper = cells[cells.in_paper]
+    printed = task_means(paper, "published_mean")
+    found = [("ours", "paper", task_means(paper)), ("ours", "all", task_means(cells))]
+    if not printed.isna().any(axis=None):
+        found.append(("published", "paper", printed))
+    return (family for family in found if len(family[2].columns))
+
+
 def compare(cells: pd.DataFrame) -> pd.DataFrame:
     """Aggregates, ranks and paired tests, a row for each compared method.
 
     The columns are those of ``results/tables/comparison.csv`` after ``table``; NaN if a value does
     not exist, such as KRDA minus itself.
     """
-    methods = compared(cells)
-    if not methods:
+    if not (methods := compared(cells)):
         return pd.DataFrame()
-    means = task_means(cells)
-    own = cells.drop_duplicates("method").set_index("method").loc[methods]
-    by_method = cells.groupby("method", sort=False).accuracies
-    values = np.array([by_method.get_group(m).tolist() for m in methods], dtype=float)
+    first = cells.drop_duplicates("task")
+    wide = cells.pivot(index="method", columns="task", values="accuracies")
+    values = np.array(wide.loc[methods, first.task].to_numpy().tolist(), dtype=float)
     out = aggregate(values, methods)
-    out.insert(0, "in_paper", own.in_paper)
-    paper = own.index[own.in_paper]
-    printed = _printed(cells)
-    out["rank_paper"] = average_ranks(means[paper])
-    out["rank_all"] = average_ranks(means)
-    out["rank_published"] = None if printed is None else average_ranks(printed)
-    out = out.join(paired_tests(means))
-    deviations = cells.assign(gap=cells.difference.abs()).dropna(subset="gap")
-    out["mean_absolute_deviation"] = deviations.groupby("method").gap.agg(mean)
-    kept = ~cells.drop_duplicates("task").aside.to_numpy()
+    out.insert(0, "in_paper", cells.groupby("method").in_paper.first())
+    out[["rank_paper", "rank_all", "rank_published"]] = math.nan
+    for numbers, family, means in families(cells):
+        out[f"rank_{family if numbers == 'ours' else numbers}"] = average_ranks(means)
+    out = out.join(paired_tests(task_means(cells)))
+    out["mean_absolute_deviation"] = cells.difference.abs().groupby(cells.method).mean()
+    kept = ~first.aside.to_numpy()
+    fewer = aggregate(values[:, kept], methods) if 0 < kept.sum() < len(kept) else math.nan * out
     columns = ["kept_mean", "kept_low", "kept_high"]
-    out[columns] = math.nan
-    if 0 < kept.sum() < len(kept):
-        fewer = aggregate(values[:, kept], methods)
-        out[columns] = fewer[["mean", "mean_low", "mean_high"]]
-    counts = dict.fromkeys(["krda_wins", "ties", "krda_losses"], "Int64")
-    return out.astype({"rank_published": float, **counts})
-
-
-def _printed(cells: pd.DataFrame) -> pd.DataFrame | None:
-    """The paper's means of its compared methods; None unless it prints all of them."""
-    printed = cells[cells.in_paper & cells.method.isin(compared(cells))]
-    if printed.empty or printed.published_mean.isna().any():
-        return None
-    return task_means(printed, "published_mean")
-
-
-def families(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Whose numbers, which methods, and means, tasks in rows, for the rank tests."""
-    means = task_means(cells)
-    paper = cells.method[cells.in_paper].unique()
-    inside = means[[method for method in means if method in paper]]
-    if len(inside.columns):
-        yield "ours", "paper", inside
-    if len(means.columns):
-        yield "ours", "all", means
-    printed = _printed(cells)
-    if printed is not None:
-        yield "published", "paper", printed
+    out[columns] = fewer[["mean", "mean_low", "mean_high"]]
+    return out.astype(dict.fromkeys(["krda_wins", "ties", "krda_losses"], "Int64"))
 
 
 def average_ranks(means: pd.DataFrame) -> pd.Series:
@@ -126,21 +106,17 @@ def rank_tests(means: pd.DataFrame) -> dict[str, float]:
 
     with the quantile of the studentized range, k methods and n tasks (Demsar, 2006, section 3.2.2,
     whose q_alpha is this quantile over the square root of 2). NaN with fewer than three methods or
-    two tasks, or if all methods tie. ValueError if a mean is not finite.
+    two tasks, or if all methods tie.
     """
     n_tasks, n_methods = means.shape
-    if not np.isfinite(means.to_numpy()).all():
-        raise ValueError(f"expected finite means of {n_tasks} tasks, got missing ones.")
-    found = {"n_tasks": n_tasks, "n_methods": n_methods}
-    if n_methods < 3 or n_tasks < 2 or not (means.nunique(axis=1) > 1).any():
-        return found | {"friedman": math.nan, "p": math.nan, "critical_difference": math.nan}
-    friedman = stats.friedmanchisquare(*means.to_numpy().T)
-    quantile = float(stats.studentized_range.ppf(1 - ALPHA, n_methods, np.inf))
-    return found | {
-        "friedman": float(friedman.statistic),
-        "p": float(friedman.pvalue),
-        "critical_difference": quantile * math.sqrt(n_methods * (n_methods + 1) / (12 * n_tasks)),
-    }
+    names = "friedman", "p", "critical_difference"
+    found = {"n_tasks": n_tasks, "n_methods": n_methods, **dict.fromkeys(names, math.nan)}
+    if n_methods > 2 and n_tasks > 1 and (means.nunique(axis=1) > 1).any():
+        friedman, p = stats.friedmanchisquare(*means.to_numpy().T)
+        quantile = stats.studentized_range.ppf(1 - ALPHA, n_methods, np.inf)
+        difference = quantile * math.sqrt(n_methods * (n_methods + 1) / (12 * n_tasks))
+        found |= dict(zip(names, map(float, (friedman, p, difference)), strict=True))
+    return found
 
 
 def nemenyi(means: pd.DataFrame) -> pd.DataFrame:
@@ -153,30 +129,26 @@ def nemenyi(means: pd.DataFrame) -> pd.DataFrame:
 
 def omnibus(cells: pd.DataFrame) -> pd.DataFrame:
     """:func:`rank_tests` of each family: ``comparison-tests.csv`` after ``table``."""
-    found = [
+    return pd.DataFrame(
         {"numbers": numbers, "family": family, **rank_tests(means)}
         for numbers, family, means in families(cells)
-    ]
-    return pd.DataFrame(found)
+    )
 
 
 def pairs(cells: pd.DataFrame) -> pd.DataFrame:
     """Nemenyi's p-value of each pair of methods: ``comparison-pairs.csv`` after ``table``."""
-    found = []
-    for numbers, family, means in families(cells):
-        p = nemenyi(means)
-        for i, second in enumerate(p.columns):
-            for first in p.columns[:i]:
-                found.append((numbers, family, first, second, p.loc[second, first]))
+    found = [
+        (numbers, family, first, second, p.loc[first, second])
+        for numbers, family, means in families(cells)
+        for p in [nemenyi(means)]
+        for first, second in itertools.combinations(p, 2)
+    ]
     return pd.DataFrame(found, columns=["numbers", "family", "first", "second", "nemenyi_p"])
 
 
 def rank_correlation(comparison: pd.DataFrame) -> float:
     """Spearman's correlation of the paper's methods' average ranks, ours and printed."""
-    ranks = comparison[["rank_paper", "rank_published"]].dropna()
-    if (ranks.nunique() < 2).any():
-        return math.nan
-    return float(stats.spearmanr(ranks.rank_paper, ranks.rank_published).statistic)
+    return float(comparison.rank_paper.corr(comparison.rank_published, method="spearman"))
 
 
 def paired_tests(means: pd.DataFrame) -> pd.DataFrame:
@@ -191,23 +163,16 @@ def paired_tests(means: pd.DataFrame) -> pd.DataFrame:
     if KRDA not in means or len(means.columns) < 2:
         return pd.DataFrame(columns=columns, dtype=float)
     gaps = means.drop(columns=KRDA).rsub(means[KRDA], axis=0).round(DECIMALS)
-    tests = [signed_rank_test(gaps[method].to_numpy()) for method in gaps]
-    out = pd.DataFrame(
-        {
-            "krda_wins": (gaps > 0).sum(),
-            "ties": (gaps == 0).sum(),
-            "krda_losses": (gaps < 0).sum(),
-            "median_difference": gaps.median(),
-            "wilcoxon": [statistic for statistic, _ in tests],
-            "p": [p for _, p in tests],
-        }
+    tests, extreme = (
+        pd.DataFrame({method: signed_rank_test(own) for method, own in frame.items()}).T
+        for frame in (gaps, gaps.abs())
     )
-    out["p_holm"] = multipletests(out.p, method="holm")[1]
-    out["smallest_p"] = [signed_rank_test(gaps[m].abs().to_numpy())[1] for m in gaps]
-    return out
+    found = [(gaps > 0).sum(), (gaps == 0).sum(), (gaps < 0).sum(), gaps.median(), tests[0],
+             tests[1], multipletests(tests[1], method="holm")[1], extreme[1]]  # fmt: skip
+    return pd.DataFrame(dict(zip(columns, found, strict=True)))
 
 
-def signed_rank_test(difference: FloatArray) -> tuple[float, float]:
+def signed_rank_test(difference: ArrayLike) -> tuple[float, float]:
     """Wilcoxon's statistic and two-sided p with the exact null distribution, also with ties.
 
     Ranks of the absolute differences share their mean if they tie, and those of zeros are split
@@ -216,6 +181,7 @@ def signed_rank_test(difference: FloatArray) -> tuple[float, float]:
     numbers, which serve as exponents. scipy is exact with ties only for few tasks. p is 1 if all
     differences are zero.
     """
+    difference = np.asarray(difference)
     doubled = np.rint(2 * stats.rankdata(np.abs(difference))).astype(int)
     positive, negative = (int(doubled[sign * difference > 0].sum()) for sign in (1, -1))
     zeros = int(doubled[difference == 0].sum()) / 2
@@ -245,30 +211,26 @@ def aggregate(
     percentiles' distances from the estimate are multiplied by sqrt(n / (n - 1)). For the mean this
     makes the variance unbiased; for the interquartile mean it is an approximation.
     """
-    _, n_tasks, n_repetitions = values.shape
-    shape = (n_bootstrap, n_tasks, n_repetitions)
-    drawn = np.random.default_rng(SEED).integers(n_repetitions, size=shape)
-    widening = math.sqrt(n_repetitions / max(n_repetitions - 1, 1))
+    n_methods, n_tasks, n_repetitions = values.shape
+    size = n_bootstrap, n_tasks, n_repetitions
+    drawn = np.random.default_rng(SEED).integers(n_repetitions, size=size)
+    tasks = np.arange(n_tasks)[:, None]
+
+    def estimate(statistic: Callable[[FloatArray], Any]) -> tuple[FloatArray, FloatArray]:
+        resampled = [statistic(own[tasks, drawn].reshape(n_bootstrap, -1)) for own in values]
+        return statistic(values.reshape(n_methods, -1)), np.array(resampled)
+
+    iqm, iqms = estimate(interquartile_mean)
+    found = {"mean": estimate(lambda rows: rows.mean(axis=-1)), "iqm": (iqm, iqms)}
+    if KRDA in methods:
+        krda = methods.index(KRDA)
+        found["krda_minus"] = iqm[krda] - iqm, iqms[krda] - iqms
+    widening = math.sqrt(n_repetitions / (n_repetitions - 1)) if n_repetitions > 1 else math.nan
     tails = [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)]
-
-    def estimate(value: float, samples: FloatArray) -> list[float]:
-        low, high = value + widening * (np.percentile(samples, tails) - value)
-        return [value, low, high] if n_repetitions > 1 else [value, math.nan, math.nan]
-
-    flat = values.reshape(len(methods), -1)
-    resampled = {
-        method: own[np.arange(n_tasks)[:, None], drawn].reshape(n_bootstrap, -1)
-        for method, own in zip(methods, values, strict=True)
-    }
-    iqm = dict(zip(methods, interquartile_mean(flat), strict=True))
-    iqms = {method: interquartile_mean(samples) for method, samples in resampled.items()}
-    rows = []
-    for method, own in zip(methods, flat, strict=True):
-        row = estimate(float(own.mean()), resampled[method].mean(axis=-1))
-        row += estimate(float(iqm[method]), iqms[method])
-        if KRDA in iqm and method != KRDA:
-            row += estimate(float(iqm[KRDA] - iqm[method]), iqms[KRDA] - iqms[method])
-        rows.append(row + [math.nan] * (9 - len(row)))
-    columns = ["mean", "mean_low", "mean_high", "iqm", "iqm_low", "iqm_high", "krda_minus_iqm",
-               "krda_minus_low", "krda_minus_high"]  # fmt: skip
-    return pd.DataFrame(rows, index=pd.Index(methods, name="method"), columns=columns)
+    columns = [f"{name}{end}" for name in ("mean", "iqm", "krda_minus") for end in ENDS]
+    out = pd.DataFrame(math.nan, pd.Index(methods, name="method"), columns)
+    for name, (value, samples) in found.items():
+        ends = value + widening * (np.percentile(samples, tails, axis=-1) - value)
+        out[[f"{name}{end}" for end in ENDS]] = np.column_stack([value, *ends])
+    out.loc[out.index == KRDA, columns[6:]] = math.nan
+    return out.rename(columns={"krda_minus": "krda_minus_iqm"})

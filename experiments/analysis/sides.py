@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,25 +34,20 @@ class Side:
     mean: pd.DataFrame
     half: pd.DataFrame
     labels: Mapping[str, str]
-    rivals: tuple[str, ...] = COMPETITORS
-    left_out: tuple[str, ...] = ()
+    rivals: Sequence[str] = COMPETITORS
+    left_out: Sequence[str] = ()
 
-    @property
-    def tasks(self) -> list[str]:
-        """In their order."""
-        return list(self.mean.index)
-
-    def at(self, tasks: Sequence[str]) -> Side:
+    def at(self, tasks: slice) -> Side:
         """The same on some tasks."""
-        return replace(self, mean=self.mean.loc[list(tasks)], half=self.half.loc[list(tasks)])
+        return replace(self, mean=self.mean[tasks], half=self.half[tasks])
 
     def among_all(self) -> Side:
         """The same with every complete row as a rival."""
         others = [name for name in self.labels if name not in (*REFERENCES, KRDA)]
-        complete = tuple(name for name in others if not self.missing([name]))
-        return replace(self, rivals=complete, left_out=tuple(self.missing(others)))
+        complete = [name for name in others if not self.missing([name])]
+        return replace(self, rivals=complete, left_out=self.missing(others))
 
-    def missing(self, methods: Sequence[str]) -> list[str]:
+    def missing(self, methods: Iterable[str]) -> list[str]:
         """Labels of the methods that lack a complete cell."""
         return [
             self.labels.get(method, method)
@@ -62,24 +57,15 @@ class Side:
 
     def over_tasks(self) -> pd.Series:
         """Mean over the tasks, by method; rounded, so that equal means are equal."""
-        means: pd.Series = self.mean.round(DECIMALS).mean().round(DECIMALS)
+        means: pd.Series = self.mean.mean().round(DECIMALS)
         return means
 
-    def above(self, first: str, second: str) -> pd.Series:
-        """By task, whether the first method's interval is wholly above the second's."""
-        low = self.mean[first] - self.half[first].fillna(0)
-        high = self.mean[second] + self.half[second].fillna(0)
-        return (low - high).round(DECIMALS) > 0
-
-    def wins(self, rivals: Sequence[str] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Whether KRDA is wholly above, and wholly below, each rival on each task."""
-        others = list(self.rivals if rivals is None else rivals)
-        half = self.half.fillna(0)
-        low, high = self.mean - half, self.mean + half
-        return (
-            high[others].rsub(low[KRDA], axis=0).round(DECIMALS) > 0,
-            low[others].sub(high[KRDA], axis=0).round(DECIMALS) > 0,
-        )
+    def lead(self, method: str = KRDA) -> pd.DataFrame:
+        """1 where a method's interval is wholly above that of another one, -1 if below, else 0."""
+        low, high = self.mean - self.half, self.mean + self.half
+        above = high.sub(low[method], axis=0).round(DECIMALS) < 0
+        below = low.sub(high[method], axis=0).round(DECIMALS) > 0
+        return above.astype(int) - below.astype(int)
 
     def best_or_tied(self) -> pd.Series:
         """On how many tasks each rival and KRDA ties with the best mean among them."""
@@ -88,25 +74,25 @@ class Side:
         tied = [ties_with_best(*row) for row in zip(mean, half, strict=True)]
         return pd.Series(np.sum(tied, axis=0), index=methods)
 
-    def names(self, methods: Sequence[str]) -> str:
+    def best_rival(self, values: pd.Series) -> tuple[Any, str]:
+        """The highest value of a rival, and who has it."""
+        others = values[list(self.rivals)]
+        return others.max(), self.names(others.index[others == others.max()])
+
+    def names(self, methods: Iterable[str]) -> str:
         """Labels; they may hold commas."""
         return " / ".join(self.labels[method] for method in methods)
-
-    def some(self, methods: Sequence[str]) -> str:
-        """The first label, and how many more."""
-        more = f" / {len(methods) - 1} more" if len(methods) > 1 else ""
-        return self.labels[methods[0]] + more
 
 
 def side_of(cells: pd.DataFrame) -> Side:
     """Our complete cells: a frame with ``task``, ``method``, ``label``, ``mean`` and ``ci95``."""
     tasks = cells.task.unique()
-    complete = cells[cells.complete]
+    complete = cells[cells.complete].fillna({"ci95": 0})
     mean, half = (
         complete.pivot(index="task", columns="method", values=values).reindex(tasks)
         for values in ("mean", "ci95")
     )
-    return Side(mean, half, dict(zip(cells.method, cells.label, strict=True)))
+    return Side(mean.round(DECIMALS), half, dict(zip(cells.method, cells.label, strict=True)))
 
 
 def published_side(dataset: str, task: str | None = None) -> Side:
@@ -127,8 +113,7 @@ def timed_side(path: Path = TIMES) -> Side:
     labels = {"KRDA.fit": "fit", "KRDA.transform": "transform"}
     mean = pd.DataFrame(index=list(TIMED_ROWS), columns=list(labels), dtype=float)
     if path.is_file():
-        rows = pd.read_csv(path, dtype={"n": str})
-        one = (rows.status == "done") & (rows.threads == 1) & (rows.d == 27)
-        for row in rows[one & rows.case.isin(labels) & rows.n.isin(TIMED_ROWS)].itertuples():
-            mean.loc[row.n, row.case] = row.seconds
-    return Side(mean, mean * math.nan, labels)
+        done = "status == 'done' and threads == 1 and d == 27"
+        rows = pd.read_csv(path, dtype={"n": str}).query(done)
+        mean = rows.pivot_table("seconds", "n", "case", aggfunc="last").reindex_like(mean)
+    return Side(mean, 0 * mean, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,21 +10,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from experiments.analysis.cells import (
-    REPETITIONS,
-    SHARE,
-    means_of_table,
-    shown_anomalies,
-    table_cells,
-)
+from experiments.analysis.cells import REPETITIONS, SHARE, means_of_table, table_cells
 from experiments.analysis.verdicts import placebo, worth
 from experiments.published import STAND_INS
-from experiments.published.anomalies import Anomaly
+from experiments.published.anomalies import Anomaly, anomalies
 
 if TYPE_CHECKING:
     from experiments.cells.plan import TablePlan
-
-TRIAL = "This is a trial run; its accuracies mean nothing."
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,8 @@ class Table:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of all of its numbers."""
-        return (TRIAL,) if self.plan.overrides else ()
+        trial = "This is a trial run; its accuracies mean nothing."
+        return (trial,) if self.plan.overrides else ()
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -88,7 +82,12 @@ class Table:
     @cached_property
     def anomalies(self) -> list[tuple[Anomaly, str]]:
         """Those of the published values shown, with letters for suspect ones."""
-        return shown_anomalies(self.cells)
+        shown, letters = set(self.cells.anomalies.explode()), iter(string.ascii_lowercase)
+        return [
+            (odd, next(letters) if odd.suspect else "")
+            for odd in anomalies(self.plan.dataset)
+            if odd.general or odd.id in shown
+        ]
 
     @cached_property
     def placebo(self) -> pd.DataFrame:

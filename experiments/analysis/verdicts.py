@@ -31,11 +31,10 @@ from __future__ import annotations
 
 import enum
 import functools
-import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
 WIDEST = 10.0
@@ -82,46 +81,38 @@ def measured_shares(dataset: str, path: Path = TEST_ROWS) -> Mapping[tuple[str, 
     return dict(zip(zip(rows.task, rows.method, strict=True), shares, strict=True))
 
 
-def tolerance(
-    ours: float,
-    half_width: float,
-    published: float,
-    published_half_width: float,
-    test_rows: int,
-    test_share: float = 1.0,
-) -> float:
-    """How far two accuracies in percent may differ to count as the same, in points."""
-    share = (test_rows * (ours + published) / 200 + 2) / (test_rows + 4)
-    test_variance = 2 * test_share * share * (1 - share) / test_rows * 100**2
-    return math.sqrt(half_width**2 + published_half_width**2 + _NORMAL**2 * test_variance)
+def tolerance(cells: pd.DataFrame) -> pd.Series:
+    """How far accuracies in percent may differ to count as the same, in points."""
+    n, p = cells.test_rows, (cells["mean"] + cells.published_mean) / 200
+    share = (n * p + 2) / (n + 4)
+    test_variance = 2 * cells.test_share * share * (1 - share) / n * 100**2
+    found: pd.Series = np.sqrt(cells.ci95**2 + cells.published_ci95**2 + _NORMAL**2 * test_variance)
+    return found
 
 
-def judge(cell: Any) -> tuple[Verdict, float, float]:
-    """Verdict, difference and tolerance of a table's cell, by the rule at the head of this module.
+def judge(cells: pd.DataFrame) -> pd.DataFrame:
+    """``verdict``, ``difference`` and ``tolerance`` of cells, by the rule at this module's head.
 
     All values are in percent, NaN if there are none. The first of these that holds decides: nothing
     published; no record of ours; not all repetitions done; other data; a suspect published value;
     the rule.
     """
-    nothing = math.nan
-    if math.isnan(cell.published_mean):
-        return Verdict.NO_PUBLISHED, nothing, nothing
-    if math.isnan(cell.mean):
-        return Verdict.INCOMPLETE if cell.recorded else Verdict.MISSING, nothing, nothing
-    difference = cell.mean - cell.published_mean
-    if not cell.complete:
-        return Verdict.INCOMPLETE, difference, nothing
-    if not cell.comparable:
-        return Verdict.NOT_COMPARABLE, difference, nothing
-    if cell.suspect:
-        return Verdict.SUSPECT, difference, nothing
-    if math.isnan(cell.ci95):  # a protocol of one repetition
-        return Verdict.UNDECIDED, difference, nothing
-    published = cell.published_mean, cell.published_ci95
-    allowed = tolerance(cell.mean, cell.ci95, *published, cell.test_rows, cell.test_share)
-    if abs(difference) > allowed:
-        return Verdict.BETTER if difference > 0 else Verdict.WORSE, difference, allowed
-    return Verdict.REPRODUCED if allowed <= WIDEST else Verdict.UNDECIDED, difference, allowed
+    difference = cells["mean"] - cells.published_mean
+    judged = cells.complete & cells.comparable & ~cells.suspect
+    allowed = tolerance(cells).where(judged)
+    verdicts = {
+        Verdict.NO_PUBLISHED: cells.published_mean.isna(),
+        Verdict.MISSING: ~cells.recorded,
+        Verdict.INCOMPLETE: ~cells.complete,
+        Verdict.NOT_COMPARABLE: ~cells.comparable,
+        Verdict.SUSPECT: cells.suspect,
+        Verdict.BETTER: difference > allowed,
+        Verdict.WORSE: difference < -allowed,
+        Verdict.REPRODUCED: allowed <= WIDEST,
+    }
+    verdict = np.select(list(verdicts.values()), list(map(str, verdicts)), str(Verdict.UNDECIDED))
+    found = {"verdict": verdict, "difference": difference, "tolerance": allowed}
+    return pd.DataFrame(found, index=cells.index)
 
 
 def placebo(cells: pd.DataFrame) -> pd.DataFrame:
@@ -131,45 +122,30 @@ def placebo(cells: pd.DataFrame) -> pd.DataFrame:
     suspect. Columns of the result: ``published_column``, ``row``, ``cells``, ``reproduced`` and
     ``within_tolerance`` (of any width). Empty on other data than the published.
     """
-    found = []
-    usable = (cells.complete & cells.ci95.notna()).groupby(cells.method, sort=False).all()
-    rows = list(usable.index[usable])
-    ours = {(c.method, c.task): {"mean": c.mean, "ci95": c.ci95} for c in cells.itertuples()}
-    sound = cells[cells.published_mean.notna() & ~cells.suspect & cells.comparable]
-    for column in rows if len(rows) > 1 else []:
-        theirs = list(sound[sound.method == column].itertuples())
-        others = [row for row in rows if row != column]
-        for row in [column, *others] if theirs else []:
-            verdicts = [judge(cell._replace(**ours[row, cell.task]))[0] for cell in theirs]
-            reproduced = verdicts.count(Verdict.REPRODUCED)
-            within = reproduced + verdicts.count(Verdict.UNDECIDED)
-            found.append((column, row, len(theirs), reproduced, within))
-    columns = ["published_column", "row", "cells", "reproduced", "within_tolerance"]
-    return pd.DataFrame(found, columns=columns)
+    usable = (cells.complete & cells.ci95.notna()).groupby(cells.method).transform("all")
+    ours = cells.loc[usable, ["method", "task", "mean", "ci95"]].rename(columns={"method": "row"})
+    sound = cells[usable & cells.published_mean.notna() & ~cells.suspect & cells.comparable]
+    theirs = sound.drop(columns=["mean", "ci95"]).rename(columns={"method": "published_column"})
+    pairs = theirs.merge(ours if ours.row.nunique() > 1 else ours[:0], on="task")
+    verdict = judge(pairs).verdict
+    pairs["cells"] = 1
+    pairs["reproduced"] = verdict == Verdict.REPRODUCED
+    pairs["within_tolerance"] = verdict.isin([Verdict.REPRODUCED, Verdict.UNDECIDED])
+    keys, counts = ["published_column", "row"], ["cells", "reproduced", "within_tolerance"]
+    return pairs.groupby(keys, sort=False)[counts].sum().astype(int).reset_index()
 
 
 def worth(found: pd.DataFrame) -> pd.DataFrame:
     """What 'reproduced' is worth in each published column of a :func:`placebo`, by column.
 
-    Columns: ``cells``, ``own`` and ``own_within`` (cells that the own row passes), ``others`` and
-    ``others_within`` (mean over other rows), ``most`` (of another row), ``which`` (rows with the
-    most) and ``telling``.
+    Columns: ``cells``, ``own`` (cells that the own row passes), ``others`` (mean over other rows),
+    ``most`` (of another row) and ``telling``.
     """
-    own = found[found.row == found.published_column].set_index("published_column")
-    grouped = found[found.row != found.published_column].groupby("published_column", sort=False)
-    out = pd.DataFrame(
-        {
-            "cells": own.cells,
-            "own": own.reproduced,
-            "own_within": own.within_tolerance,
-            "others": grouped.reproduced.mean(),
-            "others_within": grouped.within_tolerance.mean(),
-            "most": grouped.reproduced.max(),
-        }
-    ).reindex(own.index)
-    out["which"] = [
-        tuple(group.row[group.reproduced == group.reproduced.max()]) for _, group in grouped
-    ]
+    is_own = found.row == found.published_column
+    out = found[is_own].set_index("published_column")[["cells", "reproduced"]]
+    out = out.rename(columns={"reproduced": "own"})
+    others = found[~is_own].groupby("published_column").reproduced
+    out["others"], out["most"] = others.mean(), others.max()
     ahead = 100 * (out.own - out.others) / out.cells
     clear = (ahead.round(8) >= MARGIN) & ((100 * out.others / out.cells).round(8) <= HALF)
     out["telling"] = clear.map({True: "telling", False: "not telling"})

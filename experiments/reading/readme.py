@@ -5,8 +5,7 @@
     python -m experiments.reading.readme
 
 writes the sections between marks anew: the table of results in README.md, from
-results/tables/*.csv, where the time went in docs/performance.md, from results/records, and what
-several draws of moons show in docs/statistics.md, from results/draws/moons.csv.
+results/tables/*.csv, and where the time went in docs/performance.md, from results/records.
 """
 
 from __future__ import annotations
@@ -16,13 +15,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis import draws
-from experiments.analysis.cells import mean
 from experiments.analysis.intervals import over_tasks
 from experiments.analysis.rounding import MISSING, number
 from experiments.catalogue import method_label
 from experiments.published import METHODS, STAND_INS
-from experiments.reading.draws import survival
 from experiments.reading.glossary import config, methods_glossary, task_naming
 from experiments.reading.markdown import between, escape, grid
 from experiments.reading.wording import plus_minus
@@ -73,16 +69,16 @@ def _ours(cells: pd.DataFrame) -> str:
         return MISSING
     interval = over_tasks([[float(a) for a in text.split(";")] for text in cells.accuracies])
     half = math.nan if interval.half_width is None else interval.half_width
-    return number(mean(cells["mean"])) + plus_minus(half)
+    return number(cells["mean"].mean()) + plus_minus(half)
 
 
 def _published(cells: pd.DataFrame, *, by_cell: bool) -> str:
     if cells.empty or cells.published_mean.isna().any():
         return MISSING
-    text = number(mean(cells.published_mean))
+    text = number(cells.published_mean.mean())
     if not by_cell or cells.difference.isna().any():
         return text
-    return f"{text} ({number(mean(cells.difference.abs()))})"
+    return f"{text} ({number(cells.difference.abs().mean())})"
 
 
 def glossary_paragraph(tables: Path) -> str:
@@ -126,11 +122,9 @@ def contents(root: Path) -> dict[Path, str]:
     """What is between the marks of which document of the repository."""
     results = root / "results"
     tables = results / "tables"
-    found = draws.accuracies(draws.read_results(results / "draws" / "moons.csv"))
     return {
         root / "README.md": f"{summary(tables)}\n\n{glossary_paragraph(tables)}",
         root / "docs" / "performance.md": time_table(to_frame(results)),
-        root / "docs" / "statistics.md": survival(found),
     }
 
 

@@ -224,7 +224,7 @@ def _pictures(figures: Iterable[Figure], directory: Path) -> list[dict[str, Any]
 def picture(figure: Figure, directory: Path) -> dict[str, Any]:
     """A figure's PNG made small, as a data URI; without a source if there is no such file."""
     path = directory / f"{figure.name}.png"
-    found = {**figure._asdict(), "source": None}
+    found = {**figure._asdict(), "alt": figure.caption, "source": None}
     if not path.is_file():
         return found
     with Image.open(path) as opened:

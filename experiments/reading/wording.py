@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -71,8 +71,7 @@ def mean_text(means: Any, what: str) -> str:
     if what == "ours":
         text += plus_minus(means.ours_ci95)
     source = "difference" if what == "absolute" else what
-    incomplete = {"ours": means.incomplete, "difference": means.difference_incomplete}
-    if incomplete.get(source, False):
+    if what != "published" and means.incomplete:
         text += "†"
     n = getattr(means, f"n_{source}")
     return text if n == means.n_tasks else f"{text} ({n}/{means.n_tasks} tasks)"
@@ -192,11 +191,6 @@ def placebo_sentences(table: Table) -> list[str]:
         f"{HALF:g} %: 'reproduced' then says that the accuracies are close, not that the method "
         f"is the same. {worth[0].upper()}{worth[1:]}."
     ]
-
-
-def some(names: Sequence[str]) -> str:
-    """The names, which may hold commas, or the first two and how many more."""
-    return " / ".join(names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"])
 
 
 def failures(table: Table) -> Iterator[str]:

@@ -45,14 +45,6 @@ class TestRanks:
         expected = PRINTED_Q[k] * math.sqrt(k * (k + 1) / (6 * 14))
         assert test["critical_difference"] == pytest.approx(expected, rel=3e-4)
 
-    def test_friedmans_statistic_by_its_formula(self) -> None:
-        means = np.random.default_rng(3).normal(size=(12, 5))  # no ties
-        squares = sum(average_ranks(frame(means)) ** 2)
-        test = rank_tests(frame(means))
-        statistic = 12 * 12 / (5 * 6) * (squares - 5 * 6**2 / 4)
-        assert test["friedman"] == pytest.approx(statistic)
-        assert test["p"] == pytest.approx(stats.chi2.sf(statistic, 4))
-
     @given(st.integers(2, 15), st.integers(3, 8), st.integers(0, 10**6))
     @settings(max_examples=30, deadline=None)
     def test_difference_in_ranks_and_nemenyis_p_agree(self, n: int, k: int, seed: int) -> None:
@@ -105,16 +97,6 @@ class TestPairedTests:
         test = paired_tests(frame(means, ["krda", "ot"])).loc["ot"]
         assert test.p == pytest.approx(2 / 2**9)
         assert test.smallest_p == 2 / 2**9
-
-    def test_holm_by_hand(self) -> None:
-        base = np.arange(9.0)
-        shifts = [np.arange(1, 10), np.array([-1, 2, 3, 4, 5, 6, 7, 8, 9]), np.r_[[-9, -8], 1:8]]
-        means = np.column_stack([base, *(base - shift for shift in shifts)])
-        tests = paired_tests(frame(means, ["krda", "a", "b", "c"]))
-        p = sorted(tests.p)
-        assert p[0] < p[1] < p[2]
-        adjusted = np.maximum.accumulate([3 * p[0], 2 * p[1], p[2]]).clip(max=1)
-        assert sorted(tests.p_holm) == pytest.approx(adjusted)
 
 
 class TestAggregates:
@@ -194,8 +176,7 @@ class TestComparison:
         assert len(compared(cells)) == 9
         assert {"ot", "sa", "target_only"}.isdisjoint(compared(cells))
         reasons = left_out(cells)
-        assert reasons["SA"].startswith("50° has 0 of 5")
-        assert reasons["OT"].startswith("40° has 4 of 5")
+        assert reasons == dict.fromkeys(("SA", "OT"), "8 of 9 tasks are complete")
 
     def test_unfinished_krda_leaves_no_paired_test(self) -> None:
         values = random_values(plan_of(), 11)

@@ -14,9 +14,9 @@ from experiments.analysis.cells import (
     cells_csv,
     kept_label,
     means_of_table,
-    shown_anomalies,
     table_cells,
 )
+from experiments.analysis.table import Table
 from experiments.published import METHODS, published
 
 PLAN = replace(
@@ -84,8 +84,8 @@ def test_bold_is_what_overlaps_the_best_complete_competitor() -> None:
 
 
 def test_suspect_values_are_marked_in_the_order_of_their_anomalies() -> None:
-    cells = table_cells(plan_of(), runs_of(random_values(plan_of(), 1)))
-    marks = {anomaly.id: mark for anomaly, mark in shown_anomalies(cells)}
+    table = Table(plan_of(), runs_of(random_values(plan_of(), 1)))
+    cells, marks = table.cells, {anomaly.id: mark for anomaly, mark in table.anomalies}
     assert [mark for mark in marks.values() if mark] == ["a", "b", "c"]
     kmm = cells[cells.method == "kmm"]
     assert kmm.suspect.all()

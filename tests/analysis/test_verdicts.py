@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,32 +29,35 @@ percent = st.floats(0, 100)
 width = st.floats(0, 40)
 
 
-def judged(ours, theirs, **flags):
-    """The rule on two means with their half-widths."""
+def cells_with(ours, theirs, **flags):
+    """Cells with two means and their half-widths."""
     usual = {"recorded": True, "complete": True, "comparable": True, "suspect": False}
-    return judge(
-        SimpleNamespace(
-            mean=ours[0], ci95=ours[1], published_mean=theirs[0], published_ci95=theirs[1],
-            test_rows=1000, test_share=1.0, **usual | flags,
-        )
-    )  # fmt: skip
+    columns = {
+        "mean": ours[0], "ci95": ours[1], "published_mean": theirs[0], "published_ci95": theirs[1],
+        "test_rows": 1000, "test_share": 1.0, **usual | flags,
+    }  # fmt: skip
+    n = np.size(ours[0])
+    return pd.DataFrame({name: np.broadcast_to(value, n) for name, value in columns.items()})
+
+
+def judged(ours, theirs, **flags):
+    """The rule on one cell: verdict, difference, tolerance."""
+    return tuple(judge(cells_with(ours, theirs, **flags)).iloc[0])
 
 
 def test_tolerance_by_hand() -> None:
     # p = (1000 * 0.8 + 2) / 1004; the rest is arithmetic.
     p = 802 / 1004
     expected = math.sqrt(3**2 + 4**2 + 1.96**2 * 2 * p * (1 - p) / 1000 * 100**2)
-    assert tolerance(82, 3, 78, 4, 1000) == pytest.approx(expected, abs=1e-3)
+    assert tolerance(cells_with((82, 3), (78, 4)))[0] == pytest.approx(expected, abs=1e-3)
+    # The measured share scales the variance over the test rows alone.
+    quarter = tolerance(cells_with((82, 3), (78, 4), test_share=0.25))[0]
+    assert quarter**2 - 25 == pytest.approx((expected**2 - 25) / 4, rel=1e-4)
 
 
 def test_tolerance_does_not_vanish_at_perfect_accuracy() -> None:
     # One test row of a thousand, rounded away in print, must not be a failure to reproduce.
-    assert judged((99.9, 0), (100, 0))[0] is Verdict.REPRODUCED
-
-
-def test_the_measured_share_scales_the_variance_over_test_rows_alone() -> None:
-    whole, quarter = (tolerance(82, 3, 78, 4, 1000, share) for share in (1.0, 0.25))
-    assert quarter**2 - 25 == pytest.approx((whole**2 - 25) / 4)
+    assert judged((99.9, 0), (100, 0))[0] == Verdict.REPRODUCED
 
 
 def test_shares_of_moons_are_measured_and_at_most_one(tmp_path) -> None:
@@ -79,24 +82,23 @@ def test_verdict_follows_from_difference_and_tolerance(
     ours: float, half: float, theirs: float, their_half: float
 ) -> None:
     verdict, difference, allowed = judged((ours, half), (theirs, their_half))
-    assert allowed == tolerance(ours, half, theirs, their_half, 1000)
     assert allowed > max(half, their_half)
-    assert allowed == pytest.approx(tolerance(theirs, their_half, ours, half, 1000))
+    assert allowed == pytest.approx(judged((theirs, their_half), (ours, half))[2])
     assert difference == ours - theirs
     if difference > allowed:
-        assert verdict is Verdict.BETTER
+        assert verdict == Verdict.BETTER
     elif difference < -allowed:
-        assert verdict is Verdict.WORSE
+        assert verdict == Verdict.WORSE
     else:
         # Agreement within a huge interval is no reproduction.
-        assert verdict is (Verdict.UNDECIDED if allowed > WIDEST else Verdict.REPRODUCED)
+        assert verdict == (Verdict.UNDECIDED if allowed > WIDEST else Verdict.REPRODUCED)
 
 
 def test_two_scores_of_one_classifier_on_new_test_rows_agree_in_95_percent() -> None:
     generator = np.random.default_rng(0)
     hits = 100 * generator.binomial(1000, 0.8, size=(4000, 2)) / 1000
-    verdicts = [judged((a, 0), (b, 0))[0] for a, b in hits]
-    share = verdicts.count(Verdict.REPRODUCED) / len(verdicts)
+    cells = cells_with((hits[:, 0], 0.0), (hits[:, 1], 0.0))
+    share = (judge(cells).verdict == Verdict.REPRODUCED).mean()
     assert share == pytest.approx(0.95, abs=0.015)
 
 
@@ -119,7 +121,7 @@ OURS, THEIRS, NONE = (80.0, 1.0), (80.0, 1.0), (math.nan, math.nan)
 )
 def test_what_decides_first(ours, theirs, flags, expected) -> None:
     verdict, difference, allowed = judged(ours, theirs, **flags)
-    assert verdict is expected
+    assert verdict == expected
     assert math.isnan(allowed) == (expected is not Verdict.REPRODUCED)
     assert math.isnan(difference) == (NONE in (ours, theirs))
 
@@ -140,16 +142,14 @@ def test_placebo_counts_are_the_rule_applied_to_each_row_and_column() -> None:
     found = placebo(cells)
     by_key = cells.set_index(["method", "task"])
     for row in found.sample(40, random_state=0).itertuples():
-        verdicts = []
-        for task in plan.tasks:
-            theirs, ours = by_key.loc[(row.published_column, task)], by_key.loc[(row.row, task)]
-            if not theirs.suspect:
-                allowed = tolerance(ours["mean"], ours.ci95, theirs.published_mean,
-                                    theirs.published_ci95, 1000, theirs.test_share)  # fmt: skip
-                inside = abs(ours["mean"] - theirs.published_mean) <= allowed
-                verdicts.append((inside, inside and allowed <= WIDEST))
-        assert row.cells == len(verdicts)
-        assert (row.within_tolerance, row.reproduced) == tuple(np.sum(verdicts, axis=0))
+        ours, theirs = by_key.loc[row.row].copy(), by_key.loc[row.published_column]
+        theirs = theirs[~theirs.suspect]
+        pair = theirs.assign(mean=ours["mean"], ci95=ours.ci95)
+        allowed = tolerance(pair)
+        inside = (pair["mean"] - theirs.published_mean).abs() <= allowed
+        assert row.cells == len(theirs)
+        assert row.within_tolerance == inside.sum()
+        assert row.reproduced == (inside & (allowed <= WIDEST)).sum()
 
 
 def test_own_counts_of_the_placebo_are_the_tables_verdicts() -> None:

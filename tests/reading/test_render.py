@@ -69,7 +69,7 @@ def test_the_page_of_comparisons_holds_the_frames_numbers(rendered) -> None:
         for row in rows:
             assert len(row) == len(head)
             assert f"{row[1]} | {row[2]}" in text
-    assert "JAN: 40° has 4 of 5 repetitions" in text
+    assert "JAN: 1 of 2 tasks are complete" in text
 
 
 def test_the_page_of_claims_holds_every_judgement(rendered) -> None:

@@ -1,32 +1,30 @@
 """The figures: functions of the results' frames and of stored numbers, drawn as PNG and PDF.
 
-:func:`figures_of` lists them, with what they show. What a figure shows beyond the records, such as
-transported rows, is stored as CSV beside it (:mod:`experiments.fits`).
+What a figure shows beyond the records, such as transported rows, is stored as CSV beside it
+(:mod:`experiments.fits`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import pandas as pd
 
 from experiments.analysis.table import Table
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
 from experiments.reading.figures.comparisons import draw_differences, draw_ranks, draw_runtime
-from experiments.reading.figures.densities import draw_marginals, draw_quantiles, draw_training
+from experiments.reading.figures.densities import draw_marginals, draw_training
 from experiments.reading.figures.numbers import TRAINED
 from experiments.reading.figures.style import save_figure
 from experiments.reading.figures.transport import draw_components, draw_gaussians, draw_moons
 
 if TYPE_CHECKING:
-    from experiments.cells.curves import CurvePlan
     from experiments.reading.results import Results
 
 
 class Figure(NamedTuple):
-    """A figure: name of its files, caption, text for who cannot see it, and how it is drawn.
+    """A figure: name of its files, caption, and how it is drawn.
 
     ``draw`` takes the directory of stored numbers and returns None if there is nothing to draw. An
     ``optional`` figure is not missed.
@@ -34,7 +32,6 @@ class Figure(NamedTuple):
 
     name: str
     caption: str
-    alt: str
     draw: Callable[[Path], Any]
     optional: bool = False
 
@@ -44,60 +41,43 @@ def figures_of(table: Table) -> Iterator[Figure]:
     plan, name = table.plan, table.name
     yield Figure(
         f"accuracy_{name}",
-        "Accuracy of each method by task, with the 95 % interval; published values as open "
-        "markers.",
-        "One panel a method with accuracy by task; the same numbers are in the table.",
+        "Accuracy of each method by task, with the 95 % interval, beside the published values.",
         lambda _: draw_accuracy(table),
     )
     if table.published:
         yield Figure(
             f"differences_{name}",
             "Ours minus the published value, task by method.",
-            "A heat map with a number in each field; the same differences are in the table.",
             lambda _: draw_differences(table),
         )
     yield Figure(
         f"ranks_{name}",
         "Average ranks over the tasks, the best at the left; a bar joins methods that Nemenyi's "
         "test does not tell apart.",
-        "Critical-difference diagram; the same ranks are in the table of comparisons.",
         lambda _: draw_ranks(table),
         optional=True,
     )
     yield Figure(
         f"runtime_{name}",
-        "Mean accuracy against the median seconds of a fit.",
-        "A marker for each method, accuracy above time; the seconds are under Environment.",
+        "Median seconds of a fit and mean accuracy of each method.",
         lambda _: draw_runtime(table),
     )
     if "krda" in plan.methods:
         yield Figure(
             f"marginals_{name}",
-            "Single columns before and after KRDA's transport, beside the target's.",
-            "Distributions of the columns of each task; after the transport they are those of the "
-            "target if the densities fit.",
+            "How far single columns are from the target's, before and after KRDA's transport.",
             lambda directory: draw_marginals(plan, directory),
-        )
-        yield Figure(
-            f"marginals_{name}_quantiles",
-            "Quantiles of all columns before and after KRDA's transport, against the target's.",
-            "A line for each column; after the transport they are on the diagonal if the densities "
-            "fit.",
-            lambda directory: draw_quantiles(plan, directory),
-            optional=True,
         )
     if plan.dataset in TRAINED:
         yield Figure(
             f"training_{name}",
             "Training of KRDA's density: held-out and training negative log-likelihood of both "
             "domains, step by step.",
-            "Falling curves of the negative log-likelihood against the training step.",
             lambda directory: draw_training(plan, directory),
         )
     yield Figure(
         f"{name}_fidelity",
         "The simulated data beside the published statistics of the real ones.",
-        "Statistics of the simulated columns against published ones.",
         lambda _: None,  # drawn by studies/hepmass_sim.py
         optional=True,
     )
@@ -109,32 +89,24 @@ def figures_beside(results: Results) -> Iterator[Figure]:
         yield Figure(
             "moons_40",
             "KRDA on the moons: source, target, and the source transported to the target.",
-            "Three panels of points; in the last the transported source is on the target.",
             draw_moons,
         )
         yield Figure(
             "moons_components",
             "The transport of the moons with more and fewer components of the density.",
-            "One panel for each number of components, with the same rows followed in all.",
             draw_components,
         )
         yield Figure(
             "gaussians",
             "KRDA from one mixture of Gaussians to another.",
-            "One panel for each pair of mixtures: source, target and transported rows.",
             draw_gaussians,
         )
     for plan, cells in results.curves.values():
-        yield _figure_of_curve(plan, cells)
-
-
-def _figure_of_curve(plan: CurvePlan, cells: pd.DataFrame) -> Figure:
-    return Figure(
-        f"learning_curve_{plan.name}",
-        f"{plan.title}: mean accuracy with its 95 % band.",
-        "Lines of accuracy against the number of training rows, one a method.",
-        lambda _: draw_learning_curve(plan, cells),
-    )
+        yield Figure(
+            f"learning_curve_{plan.name}",
+            f"{plan.title}: mean accuracy with its 95 % band.",
+            partial(lambda plan, cells, _: draw_learning_curve(plan, cells), plan, cells),
+        )
 
 
 def render_figures(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-import re
 from collections import Counter, defaultdict
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import yaml
 from scipy import stats
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
@@ -27,7 +25,7 @@ from experiments.published import (
     has_published,
     published,
 )
-from experiments.published.anomalies import PATH, Anomaly, anomalies
+from experiments.published.anomalies import Anomaly, anomalies
 
 MASSES = ["500", "750", "1000", "1250", "1500"]
 TASKS = {
@@ -75,8 +73,6 @@ class TestTables:
 
     def test_other_data_sets_have_none(self) -> None:
         assert not has_published("gaussians")
-        with pytest.raises(KeyError, match="no table of 'gaussians'"):
-            published("gaussians")
 
     @pytest.mark.parametrize("dataset", DATASETS)
     def test_rows_are_those_of_the_papers_tables(self, dataset: str) -> None:
@@ -304,21 +300,10 @@ class TestAnomalyList:
         # Else no cell of a whole table would be judged.
         assert not any(anomaly.general and anomaly.suspect for anomaly in anomalies())
 
-    def test_every_entry_is_what_the_head_of_the_file_says(self) -> None:
-        entries = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-        assert len({entry["id"] for entry in entries}) == len(entries) == len(anomalies())
-        for entry in entries:
-            name = entry["id"]
-            assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
-            assert entry["kind"] in ("fact", "inference"), name
-            assert isinstance(entry["suspect"], bool), name
-            assert entry["statement"].strip(), name
-            assert entry["evidence"].strip(), name
-            datasets = DATASETS if entry["dataset"] == "all" else (entry["dataset"],)
-            tasks = {"all"}.union(*(TASKS[dataset] for dataset in datasets))
-            assert entry["cells"], name
-            for cells in entry["cells"]:
-                for chosen, there in (
-                    (cells["tasks"], tasks), (cells["methods"], {"all", *METHODS.values()}),
-                ):  # fmt: skip
-                    assert chosen == "all" or (chosen and set(chosen) <= there), name
+    def test_every_entry_has_its_own_name_and_concerns_cells_of_the_paper(self) -> None:
+        assert len({anomaly.id for anomaly in anomalies()}) == len(anomalies())
+        for anomaly in anomalies():
+            assert anomaly.kind in ("fact", "inference")
+            assert anomaly.cells, anomaly.id
+            assert anomaly.statement
+            assert anomaly.evidence

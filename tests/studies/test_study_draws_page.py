@@ -1,4 +1,4 @@
-"""What is told of several draws of moons is what their accuracies say."""
+"""What is reported of several draws of moons is what their accuracies say."""
 
 import csv
 from pathlib import Path
@@ -9,43 +9,48 @@ import pytest
 from made_up import one_decimal
 from scipy import stats
 
-from experiments.analysis import draws
-from experiments.analysis.draws import accuracies, read_results, spread, summary
 from experiments.cells.plan import load_table
-from experiments.reading.draws import draws_page, survival
+from experiments.reading.markdown import between
+from experiments.reading.readme import BEGIN, END
 from experiments.reading.results import stored
 from experiments.store.records import RecordStore
+from studies.draws_page import KEYS, accuracies, draws_page, pair_order, ranks, summary, survival
 
-RESULTS = Path(__file__).resolve().parents[2] / "results"
-RAW = read_results(RESULTS / "draws" / "moons.csv")
-COMMITTED = accuracies(RAW)
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "results" / "draws"
+COMMITTED = accuracies(FOLDER / "moons.csv")
 
 
-def made(values, positions="lattice", tasks=("10", "20")):
+@pytest.fixture
+def made(tmp_path):
     """Draws of a dict from method to rows of accuracies, one row a draw."""
-    rows = [
-        (positions, draw, method, *map(str, row))
-        for method, own in values.items()
-        for draw, row in enumerate(own)
-    ]
-    return accuracies(pd.DataFrame(rows, columns=[*draws.KEYS, *tasks]).set_index(draws.KEYS))
+
+    def make(values, tasks=("10", "20")):
+        rows = [
+            ("lattice", draw, method, *row)
+            for method, own in values.items()
+            for draw, row in enumerate(own)
+        ]
+        pd.DataFrame(rows, columns=[*KEYS, *tasks]).to_csv(tmp_path / "moons.csv", index=False)
+        return accuracies(tmp_path / "moons.csv")
+
+    return make
 
 
 def test_draw_0_on_the_lattice_is_repetition_0_of_the_committed_records():
-    store, methods = RecordStore(RESULTS / "records"), set(COMMITTED.index.unique("method"))
+    store, methods = RecordStore(ROOT / "results" / "records"), COMMITTED.index.unique("method")
     # Rows that were added later may be missing, the paper's may not.
-    assert set(load_table("moons").paper) <= methods
+    assert set(load_table("moons").paper) <= set(methods)
     for (task, method), cell in load_table("moons").cells.items():
-        if method not in methods:
-            continue
-        outcome = stored(cell, store).outcomes[0]
-        result = RAW.loc[("lattice", 0, method), task]
-        assert float(result) == pytest.approx(100 * outcome.accuracy, abs=1e-8), (task, method)
+        if method in methods:
+            outcome = stored(cell, store).outcomes[0]
+            result = COMMITTED.loc[("lattice", 0, method), task]
+            assert result == pytest.approx(100 * outcome.accuracy, abs=1e-8), (task, method)
 
 
 def test_every_number_of_the_committed_summary_traces_back_to_the_accuracies():
     """Read as plain CSV and recomputed with numpy, past all code that made the summary."""
-    with (RESULTS / "draws" / "moons.csv").open(newline="", encoding="utf-8") as file:
+    with (FOLDER / "moons.csv").open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     tasks = list(lines[0])[3:]
 
@@ -54,9 +59,9 @@ def test_every_number_of_the_committed_summary_traces_back_to_the_accuracies():
         angles = tasks if task == "mean" else [task]
         return np.array([[float(x[angle]) for angle in angles] for x in own]).mean(axis=1)
 
-    with (RESULTS / "draws" / "summary.csv").open(newline="", encoding="utf-8") as file:
+    with (FOLDER / "summary.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    text = (RESULTS / "draws" / "README.md").read_text(encoding="utf-8")
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
     for row in rows:
         values = column(row["positions"], row["method"], row["task"])
         minus = column(row["positions"], "krda", row["task"]) - values
@@ -74,31 +79,28 @@ def test_every_number_of_the_committed_summary_traces_back_to_the_accuracies():
         assert f"{one_decimal(mean)} ± {one_decimal(width)} ({one_decimal(sd)})" in text
 
 
-def test_the_interval_is_students_over_draws_and_differences_are_within_draws():
+def test_the_interval_is_students_over_draws_and_differences_are_within_draws(made):
     values = {"krda": [[90, 80], [92, 82], [91, 84]], "ot": [[80, 70], [81, 76], [83, 71]]}
-    found = made(values)
     own, other = (np.mean(values[name], axis=1) for name in ("krda", "ot"))
-    row = summary(found).set_index(["method", "task"]).loc[("ot", "mean")]
+    row = summary(made(values)).set_index(["method", "task"]).loc[("ot", "mean")]
     interval = stats.ttest_1samp(own - other, 0).confidence_interval()
     assert float(row["krda_minus"]) == pytest.approx(np.mean(interval))
     assert float(row["krda_minus_half_width"]) == pytest.approx((interval[1] - interval[0]) / 2)
     assert [row[name] for name in ("krda_above", "ties", "krda_below")] == [3, 0, 0]
 
 
-def test_a_lost_fit_shows_wherever_it_is_missing():
-    values = {"krda": [[90, 80], [92, 82]], "dan": [["diverged", 70], [81, 71]]}
-    found = made(values | {"jan": [["failed", "failed"]] * 2})
+def test_a_lost_fit_shows_wherever_it_is_missing_and_ranks_last(made):
+    values = {"krda": [[90, 80], [92, 82]], "dan": [["diverged", 99], [81, 71]]}
+    found = made(values | {"ot": [[90, 80], [1, 1]]})
     lines = [line.split(" | ") for line in draws_page(found).splitlines()]
-    (accuracies_, minus), (lost, nothing) = (
-        [line[1:] for line in lines if line[0] == f"| {name}"] for name in ("DAN", "JAN")
-    )
-    assert accuracies_ == ["81.0 (1/2)", "70.5 ± 6.4 (0.7)", "76.0 (1/2) |"]
-    assert minus[:3] == ["+11.0 (1/2)", "+10.5 ± 6.4", "+11.0 (1/2)"]
-    assert lost[:2] == ["failed (0/2)"] * 2
-    assert nothing == ["–", "–", "–", "0/0/0 |"]
+    accuracy, minus = (line[1:] for line in lines if line[0] == "| DAN")
+    assert accuracy == ["(1/2)", "85.0 ± 177.9 (19.8)", "(1/2) |"]
+    assert minus == ["(1/2)", "−4.0 ± 190.6", "(1/2)", "1/0/0 |"]
+    ranked = ranks(found, "lattice", ["krda", "dan", "ot"])
+    assert ranked.to_numpy().tolist() == [[1, 3, 1], [1, 2, 3]]
 
 
-def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_difference():
+def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_difference(made):
     # The paper's order of these four on the last two angles: KRDA, OT, CDAN, Source only.
     found = made(
         {
@@ -106,6 +108,7 @@ def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_differenc
             "ot": [[95, 95], [96, 96], [97, 97.5]],
             "cdan": [[94, 94], [97, 97], [97, 97]],
             "source_only": [[10, 10], [11, 11], [12, 13]],
+            "target_only": [[99, 99]] * 3,
         },
         tasks=("80", "90"),
     )
@@ -114,26 +117,12 @@ def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_differenc
     assert line.endswith("(KRDA below OT; KRDA below CDAN).")
 
 
-def test_ranks_share_the_lower_number_and_put_lost_fits_last():
-    found = made({"krda": [[90, 90]], "ot": [[90, 90]], "dan": [["failed", 99]], "sa": [[1, 1]]})
-    ranked = draws.ranks(found, "lattice", ["krda", "ot", "dan", "sa"])
-    assert ranked.to_numpy().tolist() == [[1, 1, 4, 3]]
-
-
-def test_spread_of_one_value_and_of_none():
-    none, one = spread(pd.Series([np.nan])), spread(pd.Series([np.nan, 5.0]))
-    assert (none.n, one.n, one["mean"]) == (0, 1, 5.0)
-    assert none.isna().sum() == 3
-    assert np.isnan(one.half_width)
-    assert draws.sign(spread(pd.Series([-5.0, -5.1]))) == -1
-    assert draws.sign(spread(pd.Series([5.0, -5.1]))) == 0
-    assert draws.sign(none) == 0
-
-
-def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
+def test_the_page_on_statistics_holds_the_ranks_and_what_it_says_in_words_holds():
+    text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    assert text == between(text, BEGIN, END, survival(COMMITTED))
     others = [m for m in load_table("moons").paper if m != "target_only"]
     for positions in ("lattice", "random"):
-        ranked = draws.ranks(COMMITTED, positions, others)
+        ranked = ranks(COMMITTED, positions, others)
         assert (ranked["krda"] == 1).all()
         assert (ranked["ot"] == 2).all()
         assert (ranked["jan"] > 3).all()
@@ -146,9 +135,9 @@ def test_what_the_page_on_statistics_says_in_words_of_the_draws_holds():
     assert (lattice.iloc[:, :4] == 100).all(axis=None)
     assert random.iloc[:, :4].min().tolist() == pytest.approx([91.3, 90.4, 86.1, 87.1])
     assert random["mean"].std() / lattice["mean"].std() == pytest.approx(5, abs=0.5)
-    tca = spread(random["30"] - COMMITTED.loc["random"].xs("tca", level="method")["30"])
-    assert tca["mean"] < 0
-    assert draws.sign(tca) == 0
+    at_30 = COMMITTED.loc["random"]["30"].unstack("method")
+    assert at_30.tca.mean() > at_30.krda.mean()
+    assert pair_order(at_30, ["tca", "krda"]).tolist() == [0]
     lattice_pairs, random_pairs = (
         set(line.rpartition("(")[2].rstrip(").").split("; "))
         for line in survival(COMMITTED).splitlines()

@@ -1,0 +1,200 @@
+"""What the methods of a table give over several draws of moons, in numbers and as Markdown.
+
+Made from the accuracies in ``results/draws/moons.csv``. Draws share no random number, which is what
+Student's interval asks for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.analysis.cells import KRDA
+from experiments.analysis.intervals import mean_and_interval
+from experiments.analysis.rounding import DECIMALS, MISSING, number, signed
+from experiments.catalogue import method_label
+from experiments.published import published
+from experiments.published.anomalies import anomalies
+from experiments.reading.glossary import config
+from experiments.reading.markdown import grid, page
+from experiments.reading.wording import plus_minus
+
+KEYS = ["positions", "draw", "method"]
+MEAN = "mean"
+POSITIONS = {"lattice": "moons", "random": "moons_random"}
+"""How positions on the half-circles come about, and the data set's config."""
+_INTRODUCTION = (
+    "Made by `python -m studies.draws` from the accuracies in [moons.csv](moons.csv); all "
+    "numbers below are in [summary.csv](summary.csv). {n} draws of each kind, one fit a draw: draw "
+    "k is measured by repetition k of the protocol, so that draws share no random number, "
+    "subsamples and methods' seeds included. What this shows: docs/statistics.md.",
+    "- Each cell: mean over draws ± half-width of Student's 95 % interval (standard deviation "
+    "between draws), percent. The mean over angles is taken within each draw, because the angles "
+    "of a draw share its rows.\n"
+    "- KRDA minus: the same for the differences within draws. The last column counts the draws in "
+    "which KRDA's mean over angles is above, equal, below. No interval is widened for the number "
+    "of comparisons.\n"
+    "- An interval of width 0 says that all draws gave the same, not that there is no error; one "
+    "that reaches above 100 comes from a few draws far below the others, which ten values do not "
+    "support.\n"
+    "- (k/n): only k of the fits were not lost; what they give is in summary.csv.",
+)
+_WORDS = {
+    "lattice": "As in the tables: `sklearn.datasets.make_moons` puts the points of each moon at "
+    "equal steps, the same ones in every draw, and draws their noise.",
+    "random": "Each row has its own label, by a fair coin, and its own position, uniform on the "
+    "half-circle; the noise is the same.",
+}
+
+
+def accuracies(path: Path) -> pd.DataFrame:
+    """Percent, NaN if a fit was lost: a row a draw and method, tasks and their mean beside."""
+    found = pd.read_csv(path, dtype=str).astype({"draw": int}).set_index(KEYS)
+    numbers = found.apply(pd.to_numeric, errors="coerce").astype(float)
+    return numbers.assign(**{MEAN: numbers.mean(axis=1, skipna=False)}).round(DECIMALS)
+
+
+def half_width(values: pd.Series) -> float:
+    """Of the interval over the draws that are not lost; NaN for fewer than two."""
+    known = values.dropna().tolist()
+    width = mean_and_interval(known).half_width if known else None
+    return math.nan if width is None else width
+
+
+def summary(found: pd.DataFrame) -> pd.DataFrame:
+    """A row for each positions, method and task or mean over tasks: ``results/draws/summary.csv``.
+
+    Spread of the accuracies and of KRDA minus them, and in how many draws KRDA is above and below.
+    """
+    own = found.xs(KRDA, level="method").reindex(found.index.droplevel("method"))
+    minus = own.set_axis(found.index) - found
+    value, gap = (
+        frame.rename_axis(columns="task")
+        .stack(future_stack=True)
+        .groupby(["positions", "method", "task"], sort=False)
+        for frame in (found, minus)
+    )
+    columns = {
+        "n": value.count(), "mean": value.mean(), "sd": value.std(),
+        "half_width": value.agg(half_width),
+        "krda_minus": gap.mean(), "krda_minus_half_width": gap.agg(half_width),
+        "krda_above": gap.agg(lambda gaps: (gaps > 0).sum()),
+        "ties": gap.agg(lambda gaps: (gaps == 0).sum()),
+        "krda_below": gap.agg(lambda gaps: (gaps < 0).sum()),
+    }  # fmt: skip
+    counts = dict.fromkeys(["krda_above", "ties", "krda_below"], int)
+    return pd.DataFrame(columns).astype(counts).reset_index()
+
+
+def _texts(found: pd.DataFrame) -> pd.DataFrame:
+    """The summary as text, by positions, task and method: ``Accuracy`` and ``KRDA minus``."""
+    numbers, n_draws = summary(found), found.index.unique("draw").size
+
+    def text(row: Any, value: str, width: float, sd: str = "") -> str:
+        whole = row.n == n_draws
+        return f"{value}{plus_minus(width)}{sd}" if whole else f"({row.n}/{n_draws})"
+
+    rows = list(numbers.itertuples())
+    numbers["Accuracy"] = [
+        text(row, number(row.mean), row.half_width, f" ({number(row.sd)})") for row in rows
+    ]
+    numbers["KRDA minus"] = [
+        text(row, signed(row.krda_minus), row.krda_minus_half_width) for row in rows
+    ]
+    numbers["count"] = [f"{row.krda_above}/{row.ties}/{row.krda_below}" for row in rows]
+    return numbers.set_index(["positions", "task", "method"])
+
+
+def _head(found: pd.DataFrame) -> list[str]:
+    """Labels of the tasks, and of their mean."""
+    return [*map(config("table", "moons")["task_label"].format, found.columns[:-1]), MEAN]
+
+
+def draws_page(found: pd.DataFrame) -> str:
+    """The page beside the CSV files, as Markdown, from accuracies."""
+    n_draws, texts = found.index.unique("draw").size, _texts(found)
+    parts = ["# Moons over draws of the data", *(text.format(n=n_draws) for text in _INTRODUCTION)]
+    methods = found.index.unique("method")
+    for positions in found.index.unique("positions"):
+        own = texts.loc[positions].unstack("task")
+        count = own["count", MEAN]
+        rows = [[method_label(m), *own.loc[m, "Accuracy"][found.columns]] for m in methods]
+        minus = [
+            [method_label(m), *own.loc[m, "KRDA minus"][found.columns], count[m]]
+            for m in methods
+            if m != KRDA
+        ]
+        parts += [
+            f"## {positions.capitalize()} positions (`dataset={POSITIONS[positions]}`)",
+            _WORDS[positions],
+            grid(["Accuracy", *_head(found)], rows),
+            grid(["KRDA minus", *_head(found), "above/equal/below"], minus),
+        ]
+    return page(*parts)
+
+
+def survival(found: pd.DataFrame) -> str:
+    """Which of the paper's ranks on moons survive new draws; a part of docs/statistics.md."""
+    tasks, values, texts = list(found.columns[:-1]), published("moons"), _texts(found)
+    methods = [m for m in config("table", "moons")["paper"] if m in found.index.unique("method")]
+    methods.remove("target_only")
+    printed = {m: math.fsum(values[t, m].mean for t in tasks) / len(tasks) for m in methods}
+    order = sorted(methods, key=lambda method: -printed[method])
+    suspect = {
+        method
+        for method in methods
+        for odd in anomalies("moons")
+        if odd.suspect and all(odd.concerns("moons", task, method) for task in tasks)
+    }
+    stars = {m: method_label(m) + "\\*" * (m in suspect) for m in order}
+    head, best, lines = ["Mean over the angles", "paper"], [], []
+    rows = {m: [stars[m], number(printed[m])] for m in order}
+    for positions in found.index.unique("positions"):
+        own = found.loc[positions].unstack("method")
+        head += [positions, "rank", "KRDA minus"]
+        ranked = ranks(found, positions, order)
+        for m in order:
+            low, high = ranked[m].min(), ranked[m].max()
+            text = texts.loc[positions, MEAN, m]
+            rows[m] += [text["Accuracy"], f"{low}" if low == high else f"{low} to {high}",
+                        MISSING if m == KRDA else text["KRDA minus"]]  # fmt: skip
+        counts = [(own[task][KRDA] == own[task][methods].max(axis=1)).sum() for task in found]
+        best.append([f"{positions}, of {len(own)}", *map(str, counts)])
+        sound = [m for m in order if m not in suspect]
+        for some, words in ((order, "all these methods"), (sound, "without those with a star")):
+            signs = pair_order(own[MEAN], some)
+            turned = [
+                f"{method_label(a)} below {method_label(b)}" for a, b in signs.index[signs < 0]
+            ]
+            listed = f" ({'; '.join(turned)})" if turned and some is not order else ""
+            lines.append(
+                f"- {positions}, {words}: of the {len(signs)} pairs in the paper's order "
+                f"{(signs > 0).sum()} keep it, {(signs == 0).sum()} are undecided, {len(turned)} "
+                f"reversed{listed}."
+            )
+    counts_head = ["Draws in which KRDA is best or tied", *_head(found)]
+    return "\n\n".join([grid(head, rows.values()), grid(counts_head, best), "\n".join(lines)])
+
+
+def ranks(found: pd.DataFrame, positions: str, methods: list[str]) -> pd.DataFrame:
+    """Rank within each draw by the mean over tasks; 1 is best, ties share the lower rank.
+
+    A method that lost a fit is last in that draw.
+    """
+    means = found.loc[positions][MEAN].unstack("method")[methods]
+    return means.rank(axis=1, ascending=False, method="min", na_option="bottom").astype(int)
+
+
+def pair_order(means: pd.DataFrame, order: list[str]) -> pd.Series:
+    """Of each pair in an order: 1 if the interval of its difference keeps it, -1 if it reverses it.
+
+    0 if the interval holds 0.
+    """
+    gaps = {(a, b): means[a] - means[b] for a, b in itertools.combinations(order, 2)}
+    signs = {k: np.sign(v.mean()) if abs(v.mean()) > half_width(v) else 0 for k, v in gaps.items()}
+    return pd.Series(signs, dtype=int)

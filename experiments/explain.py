@@ -92,39 +92,33 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 def explain(record: Record, found: CellState, path: Path) -> list[str]:
     """Say everything that a record holds."""
-    lines = [f"{record.dataset}/{record.task} {record.method}: {found.state}", f"  {path}", ""]
-    if found.state == "stale":
-        lines[1:1] = ["  of other code, data or library versions than those that are here"]
-    if found.state == "unavailable":
-        lines[1:1] = [f"  its data cannot be loaded, so nothing was compared: {found.reason}"]
-    lines += [_outcome_line(outcome) for outcome in record.outcomes]
+    notes = {
+        "stale": "  of other code, data or library versions than those that are here",
+        "unavailable": f"  its data cannot be loaded, so nothing was compared: {found.reason}",
+    }
+    lines = [f"{record.dataset}/{record.task} {record.method}: {found.state}"]
+    lines += [notes[found.state]] if found.state in notes else []
+    lines += [f"  {path}", "", *map(_outcome_line, record.outcomes)]
     n = len(record.outcomes)
+    mean = "no mean"
     if record.accuracies:
-        mean, half_width, done = mean_and_interval([100 * a for a in record.accuracies])
-        width = "" if half_width is None else f" ± {half_width:.2f} (95 % interval)"
-        lines.append(f"  mean {mean:.2f} %{width}, {done} of {n} repetitions")
-    else:
-        lines.append(f"  no mean: 0 of {n} repetitions are done")
+        interval = mean_and_interval([100 * a for a in record.accuracies])
+        width = interval.half_width
+        mean = f"mean {interval.mean:.2f} %"
+        mean += "" if width is None else f" ± {width:.2f} (95 % interval)"
+    lines.append(f"  {mean}, {len(record.accuracies)} of {n} repetitions")
     lines += [_published_line(record), "", "config", *_indented(record.config), ""]
     environments = record.environments
     for first, environment in enumerate(environments):
         if environment not in environments[:first]:
             of = [str(i) for i in range(n) if environments[i] == environment]
             lines += [f"environment of repetitions {', '.join(of)}", *_indented(environment), ""]
-    return [
-        *lines,
-        f"identity          {record.identity}",
-        f"config sha256     {record.config_sha256}",
-        f"data sha256       {record.data_sha256}",
-        f"code fingerprint  {record.code_fingerprint}",
-    ]
+    names = ("identity", "config_sha256", "data_sha256", "code_fingerprint")
+    return [*lines, *(f"{name:16}  {getattr(record, name)}" for name in names)]
 
 
 def compare(stored: Record, fresh: Record) -> list[str]:
-    """Say how a record differs from a fresh run of its cell, apart from times and machines.
-
-    Of the mean it is said whether it differs beyond its interval or in digits only.
-    """
+    """Say how a record differs from a fresh run of its cell, apart from times and machines."""
     differences = [
         f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
         for name in ("data_sha256", "code_fingerprint", "config_sha256")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from experiments.analysis.cells import KRDA, REFERENCES
 from experiments.analysis.claims import UNCHECKED, claims
-from experiments.analysis.comparisons import ALPHA, N_BOOTSTRAP, left_out, rank_correlation
+from experiments.analysis.comparisons import left_out, rank_correlation
 from experiments.analysis.rounding import DECIMALS, MISSING, between, number
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
@@ -25,21 +25,6 @@ from experiments.store.text import one_line
 if TYPE_CHECKING:
     from experiments.reading.results import Results
 
-READING = (
-    "Target only is left out: it learns from target labels. Source only competes.",
-    "mean: of all accuracies over tasks and repetitions, in percent; IQM: of their middle half. In "
-    "brackets the ends of the 95 % percentile interval of a bootstrap that resamples repetitions "
-    f"within tasks ({N_BOOTSTRAP} times, fixed seed; Agarwal et al., 2021), widened by √(n/(n−1)).",
-    "KRDA minus (IQM): KRDA's IQM minus the row's, with its interval from the same resamples.",
-    "Rank: mean over the tasks, 1 is best, ties share their mean; among the paper's methods, among "
-    "all rows, and by the paper's printed means.",
-    "KRDA's wins/ties/losses and the Wilcoxon signed-rank test are over the tasks' means, "
-    "two-sided; p by Holm is over all methods of the table. The smallest p is what winning or "
-    "losing every task that is no tie would give.",
-    "Rank tests: Friedman's asks if the ranks differ at all; two methods differ by Nemenyi's at "
-    f"{ALPHA} if their ranks are further apart than the critical difference.",
-)
-"""How to read a comparison."""
 SIDES = {"published": "on the paper's numbers", "ours": "on ours", "all": "on ours, all rows"}
 
 
@@ -79,11 +64,12 @@ def comparison_page(results: Results) -> str:
     """All comparisons as Markdown."""
     parts = [
         "# Comparisons across tasks",
-        "What these numbers can and cannot show is said in "
-        "[docs/statistics.md](../../docs/statistics.md). The tasks of a data set share their "
-        "domains, so they are no independent sample, but every test below takes them for one: its "
-        "p-values are too small by an unknown amount.",
-        items(READING),
+        "[docs/statistics.md](../../docs/statistics.md#across-tasks) explains these numbers: means "
+        "and interquartile means (IQM) in percent with bootstrap intervals, ranks among the "
+        "paper's methods, among all rows and by the paper's printed means, and paired tests "
+        "against KRDA. The tasks of a data set share their domains, so they are no independent "
+        "sample, but every test below takes them for one: its p-values are too small by an unknown "
+        "amount.",
     ]
     for table in results.tables:
         parts += [f"## {escape(table.title)}", *map(escape, table.notes)]
@@ -92,8 +78,9 @@ def comparison_page(results: Results) -> str:
             parts.append(escape(f"Left out because a cell is not complete: {reasons}."))
         own = results.comparison[results.comparison.table == table.name]
         if len(own):
-            tests = results.tests[results.tests.table == table.name]
-            parts += map(markdown_grid, (comparison_grid(own), _rank_tests(tests)))
+            tests = results.tests[results.tests.table == table.name].drop(columns="table")
+            tests = tests.assign(p=tests.p.map(_p)).round(2).astype(object).fillna(MISSING)
+            parts += map(markdown_grid, (comparison_grid(own), tests))
             parts.append(
                 "Spearman's correlation of the paper's methods' average ranks, ours and printed: "
                 f"{_rank(rank_correlation(own))}."
@@ -123,21 +110,6 @@ def comparison_grid(own: pd.DataFrame) -> pd.DataFrame:
             "smallest p": _p(row.smallest_p),
         }
         for row in own.itertuples()
-    )
-
-
-def _rank_tests(tests: pd.DataFrame) -> pd.DataFrame:
-    """Friedman's test and Nemenyi's critical difference, a row for each numbers and methods."""
-    families = {"paper": "methods of the paper", "all": "all rows"}
-    return pd.DataFrame(
-        {
-            "Rank test": tests.numbers + ", " + tests.family.map(families),
-            "tasks": tests.n_tasks,
-            "methods": tests.n_methods,
-            "Friedman χ²": tests.friedman.map(_rank),
-            "p": tests.p.map(_p),
-            "critical difference": tests.critical_difference.map(_rank),
-        }
     )
 
 
@@ -190,30 +162,21 @@ def _verdict(row: Any) -> str:
     return f"for orientation (simulated): {row.verdict}" if simulated else str(row.verdict)
 
 
-def provenance_page(records: Iterable[Record], seconds: pd.DataFrame, tables: Sequence[str]) -> str:
-    """Where the tables' numbers come from, and what a fit costs, as Markdown.
+def provenance_page(records: Iterable[Record]) -> str:
+    """What cells ran on and of which code, as Markdown.
 
-    A cell whose repetitions ran in different places counts in each of them. ``seconds`` are of
-    fits, by method, with columns ('median' or 'max', table).
+    A cell whose repetitions ran in different places counts in each of them.
     """
     places, libraries = Counter[str](), set[str]()
     for record in records:
         places.update({_place(where) for where in record.environments})
-        libraries |= {f"{k} {v}" for where in record.environments
-                      for k, v in where["libraries"].items()}  # fmt: skip
-    shown = seconds.reindex(columns=[(w, name) for name in tables for w in ("median", "max")])
-    shown = shown.map(lambda s: MISSING if math.isnan(s) else f"{s:.3f}")
-    shown.columns = [f"{name}: {what}" for what, name in shown.columns]
-    shown.insert(0, "Method", shown.index.map(method_label))
+        for where in record.environments:
+            libraries |= {f"{name} {version}" for name, version in where["libraries"].items()}
     return page(
         "# Where the numbers come from",
         "Rendered from the records. The command is `make results`.",
         items(f"{place}: {n} cells" for place, n in sorted(places.items())),
         items(sorted(libraries)),
-        "## Seconds per fit",
-        "Median and largest wall-clock seconds of a fit, over the tasks and repetitions of a "
-        "table. The largest is often a process's first fit, which loads libraries.",
-        markdown_grid(shown),
     )
 
 

@@ -60,11 +60,10 @@ def render(
     drawn, failures = render_figures(results, figures, say)
     if whole:
         records = records_of(plans, RecordStore(directory / "records"))
-        names = [table.name for table in results.tables]
         texts = {
             "comparison": pages.comparison_page(results),
             "claims": pages.claims_page(results.claims, results.notes),
-            "provenance": pages.provenance_page(records, results.seconds, names),
+            "provenance": pages.provenance_page(records),
         }
         frames = {
             "comparison": public(results.comparison, 8),

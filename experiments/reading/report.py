@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from string import Template
 
 from markdown_it import MarkdownIt
 from PIL import Image
@@ -19,43 +20,21 @@ from experiments.reading.results import Results
 WIDTH = 1400
 """Pixels; wider figures are made smaller."""
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>KRDA: report of the benchmark</title>
-<style>
-body {{ margin: 0 auto; padding: 0 1rem; max-width: 84rem; font: 1rem/1.5 system-ui, sans-serif; }}
-table {{ display: block; overflow-x: auto; border-collapse: collapse; font-size: 0.85rem; }}
-th, td {{ padding: 0.2rem 0.5rem; border-bottom: 1px solid #c4c4c4; white-space: nowrap; }}
-th:first-child, td:first-child {{ position: sticky; left: 0; background: #fff; }}
-p, li, figcaption {{ max-width: 50rem; overflow-wrap: anywhere; }}
-img {{ max-width: 100%; height: auto; }}
-</style>
-</head>
-<body>
-<h1>KRDA: report of the benchmark</h1>
-<nav>{links}</nav>
-{sections}
-</body>
-</html>
-"""
-
 
 def report_page(results: Results, pages: Mapping[str, str], figures: Path) -> str:
     """The report as HTML, from the Markdown of its pages and the figures in a directory.
 
     The same pages and figures give the same text. A figure that is not there is named in its place.
     """
-    texts = {"overview": overview(results.tables), **pages}
-    sections = {name: _to_html(text) for name, text in texts.items()}
+    sections = {"overview": _to_html(overview(results.tables))}
+    sections |= {name: _to_html(text) for name, text in pages.items()}
     for table in results.tables:
         sections[table.name] += _figures(figures_of(table), figures)
     sections["transports"] = _figures(figures_beside(results), figures)
     links = " · ".join(f'<a href="#{name}">{name}</a>' for name in sections)
     body = "\n".join(f'<section id="{name}">\n{text}</section>' for name, text in sections.items())
-    return _PAGE.format(links=links, sections=body)
+    template = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+    return template.substitute(links=links, sections=body)
 
 
 def _to_html(text: str) -> str:

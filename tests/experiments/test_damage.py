@@ -6,7 +6,6 @@ import re
 import shutil
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from made_up import ENVIRONMENT, write_records
 
@@ -73,7 +72,7 @@ def tables(plan, store, directory):
 
 
 def provenance(plan, store):
-    return provenance_page(records_of([plan], store), pd.DataFrame(), [])
+    return provenance_page(records_of([plan], store))
 
 
 def test_two_hundred_damages_are_noticed_and_none_is_rendered(plan, tmp_path):

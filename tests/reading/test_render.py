@@ -98,7 +98,7 @@ def test_every_page_is_in_the_report_and_errors_are_escaped(rendered, report: st
     for table in rendered.results.tables:
         for cell in table.cells.itertuples():
             assert f"|{ours_text(cell)}|" in plain
-    assert "The figure |marginals_moons| is not there" in plain
+    assert "The figure|marginals_moons|is not there" in plain
 
 
 def test_simulated_data_are_called_so_in_every_heading_of_the_report(report: str) -> None:

@@ -163,17 +163,6 @@ _LATEX = str.maketrans(
     }
 )  # fmt: skip
 
-_FRAME = r"""\documentclass{article}
-\usepackage[T1]{fontenc}
-\usepackage[a3paper, %s, margin=15mm]{geometry}
-\usepackage{booktabs}
-\usepackage{graphicx}
-\usepackage{textcomp}
-\pagestyle{empty}
-\begin{document}
-%s
-\end{document}
-"""
 _FLOAT = r"""\begin{table}[!ht]
 \centering
 \caption{%s}
@@ -187,14 +176,14 @@ _FLOAT = r"""\begin{table}[!ht]
 
 
 def to_latex(table: Table) -> str:
-    r"""A table as a LaTeX document with booktabs: each table float can be copied into another."""
+    """A table as floats for a LaTeX document that uses booktabs, graphicx and textcomp."""
     suspect = [f"({mark}) {odd.statement}" for odd, mark in table.anomalies if mark]
     about = " ".join([f"{table.title}.", *wording.caption(table), *suspect])
     floats = []
     for grid in main_grids(table):
         floats.append(_float(grid, about))
         about = f"{table.title}, continued: the other tasks."
-    return _FRAME % ("portrait" if table.part else "landscape", "\n".join(floats))
+    return "\n".join(floats) + "\n"
 
 
 def latex_escape(text: str) -> str:

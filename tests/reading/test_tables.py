@@ -161,11 +161,20 @@ def test_data_without_published_values_show_ours_alone() -> None:
     assert "my\\_method" in to_markdown(table)
 
 
+HEAD = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage[a3paper, landscape]{geometry}
+\usepackage{booktabs,graphicx,textcomp}
+\begin{document}
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 @pytest.mark.parametrize("part", [None, "main"])
 def test_latex_compiles(tmp_path: Path, part: str | None) -> None:
-    (tmp_path / "a.tex").write_text(to_latex(table_of(dataset="hepmass_sim", part=part)))
+    body = to_latex(table_of(dataset="hepmass_sim", part=part))
+    (tmp_path / "a.tex").write_text(HEAD + body + r"\end{document}")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]

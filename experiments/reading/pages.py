@@ -181,10 +181,9 @@ def provenance_page(records: Iterable[Record]) -> str:
 
 
 def _place(where: dict[str, Any]) -> str:
-    states = {True: "as committed", False: "with uncommitted changes"}
+    clean = "as committed" if where["git_clean"] else "with uncommitted changes, or not known"
     return one_line(
         f"{where['cpu']}, {where['cores']} cores, {where['threads']} thread a cell, "
         f"{where['system']} {where['machine']}, Python {where['python']}, {kernels_line(where)}; "
-        f"revision {where['git_revision'] or 'unknown'}, "
-        f"{states.get(where['git_clean'], 'not known whether as committed')}"
+        f"revision {where['git_revision']}, {clean}"
     )

@@ -163,15 +163,10 @@ def _verdict(row: Any) -> str:
 
 
 def provenance_page(records: Iterable[Record]) -> str:
-    """What cells ran on and of which code, as Markdown.
-
-    A cell whose repetitions ran in different places counts in each of them.
-    """
-    places, libraries = Counter[str](), set[str]()
-    for record in records:
-        places.update({_place(where) for where in record.environments})
-        for where in record.environments:
-            libraries |= {f"{name} {version}" for name, version in where["libraries"].items()}
+    """What cells ran on and of which code, as Markdown."""
+    where = [record.environment for record in records]
+    places = Counter(map(_place, where))
+    libraries = {f"{name} {version}" for w in where for name, version in w["libraries"].items()}
     return page(
         "# Where the numbers come from",
         "Rendered from the records. The command is `make results`.",

@@ -46,17 +46,13 @@ def _to_html(text: str) -> str:
 def _figures(figures: Iterable[Figure], directory: Path) -> str:
     parts = []
     for figure in figures:
-        path = directory / f"{figure.name}.png"
+        path, caption = directory / f"{figure.name}.png", html.escape(figure.caption)
         if path.is_file():
-            image = f'<img src="{_data(path)}" alt="{html.escape(figure.alt)}">'
+            image = f'<img src="{_data(path)}" alt="{caption}">'
         elif figure.optional:
             continue
         else:
-            image = (
-                f"<p>The figure <code>{figure.name}</code> is not there: nothing is stored "
-                "that it could be drawn from.</p>"
-            )
-        caption = html.escape(figure.caption)
+            image = f"<p>The figure <code>{figure.name}</code> is not there.</p>"
         parts.append(f"<figure>{image}<figcaption>{caption}</figcaption></figure>\n")
     return "".join(parts)
 

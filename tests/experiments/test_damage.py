@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 import shutil
 from dataclasses import replace
 
@@ -111,6 +110,7 @@ def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, st
     store.write(replace(store.scan().records[0], environment=ENVIRONMENT | {"cpu": cpu}))
     text = provenance(plan, store)
     assert r"- \<img src=x\> \| \*bold\* \[a\](b) \# head \\x1b\[31m \\udce9, 2 cores" in text
+    assert "revision c0ffee, as committed: 26 cells" in text
 
 
 def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, store, tmp_path):
@@ -124,12 +124,3 @@ def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, stor
         assert "\x1b" not in text
         assert "<b>" not in text.replace("\\<b", "") or path.suffix != ".md"
         assert len(text) < 50_000
-
-
-def test_provenance_counts_a_cell_in_each_place_that_its_repetitions_ran_in(plan, store):
-    record, where = store.scan().records[0], {"cpu": "another", "git_revision": "ab"}
-    elsewhere = replace(record.outcomes[0], environment=ENVIRONMENT | where)
-    store.write(replace(record, outcomes=(elsewhere, *record.outcomes[1:])))
-    text = provenance(plan, store)
-    assert re.search("- another, 2 cores.*; revision ab, as committed: 1 cells", text)
-    assert "revision c0ffee, as committed: 27 cells" in text

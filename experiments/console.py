@@ -15,10 +15,6 @@ CLOSED, UNWRITABLE = 141, 74
 class OutputLost(BaseException):
     """Standard output or standard error takes no more. No `except Exception` may hold it up."""
 
-    def __init__(self, error: OSError) -> None:
-        super().__init__(error)
-        self.error = error
-
 
 class _Stream:
     """A text stream whose failures are told apart from those of other files."""
@@ -26,20 +22,18 @@ class _Stream:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
-    def write(self, text: str) -> int:
-        try:
-            return int(self._stream.write(text))
-        except OSError as error:
-            raise OutputLost(error) from error
-
-    def flush(self) -> None:
-        try:
-            self._stream.flush()
-        except OSError as error:
-            raise OutputLost(error) from error
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        found = getattr(self._stream, name)
+        if name not in ("write", "flush"):
+            return found
+
+        def guarded(*arguments: Any) -> Any:
+            try:
+                return found(*arguments)
+            except OSError as error:
+                raise OutputLost(error) from error
+
+        return guarded
 
 
 def run_command(command: Callable[[], int]) -> int:
@@ -57,11 +51,10 @@ def run_command(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     except OutputLost as lost:
-        status = CLOSED if isinstance(lost.error, BrokenPipeError) else UNWRITABLE
+        status = CLOSED if isinstance(lost.args[0], BrokenPipeError) else UNWRITABLE
         with contextlib.suppress(OSError):
             if status == UNWRITABLE:
-                streams[1].write(f"The output could not be written: {lost.error}\n")
-                streams[1].flush()
+                print(f"The output could not be written: {lost}", file=streams[1], flush=True)
         # What is still buffered would fail again when the interpreter ends.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in streams:

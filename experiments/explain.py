@@ -17,10 +17,12 @@ cannot be written.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+
+import yaml
 
 from experiments.threads import limit_threads, set_thread_variables
 
@@ -36,7 +38,7 @@ from experiments.commands import command_parser, rerun_command
 from experiments.console import run_command
 from experiments.directories import nothing_there
 from experiments.published import STAND_INS, has_published, published
-from experiments.store.records import Outcome, Record, RecordStore
+from experiments.store.records import Record, RecordStore
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,42 +94,34 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 def explain(record: Record, found: CellState, path: Path) -> list[str]:
     """Say everything that a record holds."""
-    lines = [f"{record.dataset}/{record.task} {record.method}: {found.state}", f"  {path}", ""]
-    if found.state == "stale":
-        lines[1:1] = ["  of other code, data or library versions than those that are here"]
-    if found.state == "unavailable":
-        lines[1:1] = [f"  its data cannot be loaded, so nothing was compared: {found.reason}"]
-    lines += [_outcome_line(outcome) for outcome in record.outcomes]
-    n = len(record.outcomes)
+    notes = {
+        "stale": "of other code, data or library versions than those that are here",
+        "unavailable": f"its data cannot be loaded, so nothing was compared: {found.reason}",
+    }
+    mean = "no mean"
     if record.accuracies:
-        mean, half_width, done = mean_and_interval([100 * a for a in record.accuracies])
-        width = "" if half_width is None else f" ± {half_width:.2f} (95 % interval)"
-        lines.append(f"  mean {mean:.2f} %{width}, {done} of {n} repetitions")
-    else:
-        lines.append(f"  no mean: 0 of {n} repetitions are done")
-    lines += [_published_line(record), "", "config", *_indented(record.config), ""]
+        interval = mean_and_interval([100 * a for a in record.accuracies])
+        width = interval.half_width
+        mean = f"mean {interval.mean:.2f} %"
+        mean += "" if width is None else f" ± {width:.2f} (95 % interval)"
     return [
-        *lines,
-        *("environment", *_indented(record.environment), ""),
-        f"identity          {record.identity}",
-        f"config sha256     {record.config_sha256}",
-        f"data sha256       {record.data_sha256}",
-        f"code fingerprint  {record.code_fingerprint}",
+        f"{record.dataset}/{record.task} {record.method}: {found.state}",
+        *([notes[found.state]] if found.state in notes else []),
+        str(path),
+        f"{mean}, {len(record.accuracies)} of {len(record.outcomes)} repetitions",
+        _published_line(record),
+        "",
+        yaml.safe_dump(asdict(record), sort_keys=False, allow_unicode=True),
     ]
 
 
 def compare(stored: Record, fresh: Record) -> list[str]:
-    """Say how a record differs from a fresh run of its cell, apart from times and machines.
-
-    Of the mean it is said whether it differs beyond its interval or in digits only.
-    """
+    """Say how a record differs from a fresh run of its cell, apart from times and machines."""
     differences = [
         f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
-        for name in ("data_sha256", "code_fingerprint", "config_sha256")
+        for name in ("data_sha256", "code_fingerprint", "identity")
         if getattr(stored, name) != getattr(fresh, name)
     ]
-    if stored.environment.get("libraries", {}) != fresh.environment.get("libraries", {}):
-        differences.append("the versions of libraries differ")
     numbers = [
         f"repetition {old.repetition}, {name} differs: "
         f"stored {getattr(old, name)!r}, now {getattr(new, name)!r}"
@@ -147,29 +141,14 @@ def compare(stored: Record, fresh: Record) -> list[str]:
     return differences + numbers
 
 
-def _outcome_line(outcome: Outcome) -> str:
-    seed = f"seed {outcome.seed}"
-    if outcome.accuracy is None:
-        return f"  repetition {outcome.repetition}  {outcome.status}: {outcome.error}, {seed}"
-    return (
-        f"  repetition {outcome.repetition}  {100 * outcome.accuracy:.2f} %  "
-        f"({outcome.accuracy!r}), {seed}, fit {outcome.fit_seconds:.3f} s, "
-        f"predict {outcome.predict_seconds:.3f} s"
-    )
-
-
 def _published_line(record: Record) -> str:
     known = published(record.dataset) if has_published(record.dataset) else {}
     cell = known.get((record.task, record.method))
     if cell is None:
-        return "  published: the paper has no such cell"
+        return "published: the paper has no such cell"
     other = STAND_INS.get(record.dataset)
     aside = "" if other is None else f", for {other}, which is other data"
-    return f"  published: {cell.mean:g} ± {cell.ci95:g} %{aside}"
-
-
-def _indented(value: object) -> list[str]:
-    return [f"  {line}" for line in json.dumps(value, indent=2, sort_keys=True).splitlines()]
+    return f"published: {cell.mean:g} ± {cell.ci95:g} %{aside}"
 
 
 if __name__ == "__main__":

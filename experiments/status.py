@@ -11,7 +11,7 @@ from experiments.cells.cell import Cell
 from experiments.cells.curves import CurvePlan, curves_of
 from experiments.cells.plan import TablePlan
 from experiments.cells.state import CellState, state_of
-from experiments.store.records import Record, RecordStore
+from experiments.store.records import RecordStore
 from experiments.store.text import one_line
 
 
@@ -43,15 +43,16 @@ def show_status(
         notes: Counter[str] = Counter()
         for cell in chosen_cells(plan, methods):
             path = store.path(cell.dataset, cell.task, cell.method, cell.config_sha256)
-            found = CellState("damaged")
-            if path not in damaged:
-                found = _state(cell, records.get(path), check)
+            record = records.get(path)
+            # A record's own checksum stands for that of the data, unless they are to be loaded.
+            trusted = (lambda _, r=record: r.data_sha256,) if record and not check else ()
+            found = CellState("damaged") if path in damaged else state_of(cell, record, *trusted)
             counts[found.state] += 1
             if found.state == "damaged":
                 damaged.setdefault(path, str(found.reason))
-            if found.state == "unavailable":
+            elif found.state == "unavailable":
                 notes[f"unavailable data: {found.reason}"] += 1
-            if found.state == "stale" and check:
+            elif found.state == "stale" and check:
                 notes[f"stale: {cell.label}"] += 1
         if counts:
             states = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
@@ -66,12 +67,4 @@ def show_status(
             f"Stale: {total['stale']} of the cells above; what is rendered of them is not of this "
             "code."
         )
-    outdated = check and total["stale"] + total["unavailable"]
-    return int(bool(damaged or outdated))
-
-
-def _state(cell: Cell, record: Record | None, check: bool) -> CellState:
-    """Compare a record with what is here: with the data too if they are to be loaded for it."""
-    if record is None or check:
-        return state_of(cell, record)
-    return state_of(cell, record, lambda _: record.data_sha256)
+    return int(bool(damaged or (check and total["stale"] + total["unavailable"])))

@@ -30,8 +30,6 @@ def compare_with_committed(
         theirs, ours = stored(cell, committed), stored(cell, store)
         if ours is not None and theirs is not None:
             pairs[cell.label] = theirs, ours
-    if not pairs:
-        return
     found = {label: agreement(*pair) for label, pair in pairs.items()}
     comparable = {label: a for label, a in found.items() if a is not None}
     different = [a for a in comparable.values() if not a.identical]
@@ -41,8 +39,6 @@ def compare_with_committed(
         f"last digit, {len(different) - len(beyond)} with another mean within its interval, "
         f"{len(beyond)} with a mean beyond its interval"
     )
-    if len(comparable) < len(found):
-        say(f"  not compared, as repetitions are missing: {len(found) - len(comparable)}")
     if different:
         say(f"  single accuracies differ by up to {max(a.largest for a in different):.1f} points")
     for label, a in beyond.items():

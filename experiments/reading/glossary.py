@@ -1,4 +1,4 @@
-"""What names of methods and tasks mean, for tables, report and README, by their configs."""
+"""What names of methods and tasks mean, by their configs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,3 @@ def methods_glossary(methods: Iterable[str]) -> str:
 def task_naming(dataset: str) -> str:
     """Say what the names of a data set's tasks mean; empty if its config says nothing."""
     return str(config("dataset", dataset).get("naming", ""))
-
-
-def glossary(dataset: str, methods: Iterable[str]) -> str:
-    """Say in one line what is in a table's heads: its methods, then its tasks."""
-    naming = task_naming(dataset)
-    parts = (methods_glossary(methods), f"Tasks: {naming}" if naming else "")
-    return " ".join(part for part in parts if part)

@@ -16,15 +16,10 @@ def escape(text: str) -> str:
     return re.sub(r"^(\d+)([.)])(?= )", r"\1\\\2", escaped)
 
 
-def table(lines: Iterable[Sequence[str]]) -> str:
-    """A table of finished cells; the second line says how columns are aligned."""
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]], n_text: int = 1) -> str:
     """A table of finished cells whose first ``n_text`` columns are flush left, others right."""
     rules = [":--" if column < n_text else "--:" for column in range(len(head))]
-    return table([head, rules, *rows])
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rules, *rows])
 
 
 def items(lines: Iterable[str]) -> str:

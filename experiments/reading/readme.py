@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.intervals import over_tasks
-from experiments.analysis.rounding import MISSING, number
+from experiments.analysis.cells import means_of_table
+from experiments.analysis.rounding import MISSING
 from experiments.catalogue import method_label
 from experiments.published import METHODS, STAND_INS
 from experiments.reading.glossary import config, methods_glossary, task_naming
 from experiments.reading.markdown import between, escape, grid
-from experiments.reading.wording import plus_minus
+from experiments.reading.wording import mean_text
 from experiments.store.frame import to_frame
 from experiments.whole_files import write_text
 
@@ -44,56 +44,46 @@ ROWS = (
 def summary(tables: Path) -> str:
     """Mean over each data set's tasks, ours and the paper's, as Markdown; a row a method.
 
-    Ours are shown only if all tasks have all repetitions. Beside simulated data the paper's mean
-    has the mean absolute difference of the cells with it: the two are other data.
+    Beside simulated data the paper's mean has the mean absolute difference of the cells with it:
+    the two are other data.
     """
     head, columns = ["Mean accuracy, %"], []
-    for name, rows in _read(tables).items():
-        table = config("table", name)
-        kept = [task for task in table["tasks"] if task not in table.get("aside", ())]
-        fields = {TITLES[name]: table["tasks"]}
-        if kept != table["tasks"]:
-            first, last = (table["task_label"].format(kept[place]) for place in (0, -1))
-            fields[f"{first} to {last}"] = kept
-        simulated = table["dataset"] in STAND_INS
-        for title, tasks in fields.items():
-            own = [rows[(rows.method == m) & rows.task.isin(tasks)] for m in ROWS]
-            head += [f"{title}: ours", "paper, real data (by cell)" if simulated else "paper"]
-            columns.append([_ours(cells) for cells in own])
-            columns.append([_published(cells, by_cell=simulated) for cells in own])
+    for name, title in TITLES.items():
+        if not (tables / f"{name}.csv").is_file():
+            continue
+        simulated = config("table", name)["dataset"] in STAND_INS
+        for label, means in means_of_table(_cells(tables, name)).items():
+            rows = list(means.reindex(ROWS).itertuples())
+            columns += [[mean_text(row, what) for row in rows] for what in ("ours", "published")]
+            if simulated:
+                gaps = [mean_text(row, "absolute") for row in rows]
+                columns[-1] = [
+                    text if gap == MISSING else f"{text} ({gap})"
+                    for text, gap in zip(columns[-1], gaps, strict=True)
+                ]
+            where = title if label == "mean" else label.removeprefix("mean, ")
+            head += [f"{where}: ours", "paper, real data (by cell)" if simulated else "paper"]
     return grid(head, zip(map(method_label, ROWS), *columns, strict=True))
 
 
-def _ours(cells: pd.DataFrame) -> str:
-    if cells.empty or (cells.n_done != cells.n_repetitions).any():
-        return MISSING
-    interval = over_tasks([[float(a) for a in text.split(";")] for text in cells.accuracies])
-    half = math.nan if interval.half_width is None else interval.half_width
-    return number(cells["mean"].mean()) + plus_minus(half)
+def _cells(tables: Path, name: str) -> pd.DataFrame:
+    """The cells of a table as its CSV file has them."""
+    cells = pd.read_csv(tables / f"{name}.csv", dtype={"task": str, "accuracies": str})
+    table = config("table", name)
+    return cells.assign(
+        accuracies=[[float(a) for a in str(text).split(";")] for text in cells.accuracies],
+        complete=cells.n_done == cells.n_repetitions,
+        label=cells.method,
+        task_label=cells.task.map(table["task_label"].format),
+        aside=cells.task.isin(table.get("aside", ())),
+    )
 
 
-def _published(cells: pd.DataFrame, *, by_cell: bool) -> str:
-    if cells.empty or cells.published_mean.isna().any():
-        return MISSING
-    text = number(cells.published_mean.mean())
-    if not by_cell or cells.difference.isna().any():
-        return text
-    return f"{text} ({number(cells.difference.abs().mean())})"
-
-
-def glossary_paragraph(tables: Path) -> str:
+def glossary_paragraph() -> str:
     """What the names in the summary and in the tables of single tasks mean, as Markdown."""
-    parts = [f"Tasks, {TITLES[n].partition(',')[0]}: {task_naming(n)}" for n in _read(tables)]
+    namings = {task_naming(name): title.partition(",")[0] for name, title in TITLES.items()}
+    parts = [f"Tasks, {title}: {naming}" for naming, title in namings.items()]
     return escape(" ".join((methods_glossary(ROWS), *parts)))
-
-
-def _read(tables: Path) -> dict[str, pd.DataFrame]:
-    """The tables that are there, by the data set's name."""
-    return {
-        name: pd.read_csv(tables / f"{name}.csv", dtype={"task": str, "accuracies": str})
-        for name in TITLES
-        if (tables / f"{name}.csv").is_file()
-    }
 
 
 def time_table(runs: pd.DataFrame) -> str:
@@ -103,14 +93,10 @@ def time_table(runs: pd.DataFrame) -> str:
     """
     runs = runs.assign(seconds=(runs.fit_seconds + runs.predict_seconds).fillna(0.0))
     seconds = runs.pivot_table("seconds", "method", "dataset", aggfunc="sum").sort_index()
-    order = seconds.sum(axis=1).sort_values(ascending=False, kind="stable")
-    seconds = seconds.loc[order.index]
     seconds["all"] = seconds.sum(axis=1)
+    seconds = seconds.sort_values("all", ascending=False, kind="stable")
     seconds.loc["**all**"] = seconds.sum()
-    rows = [
-        [method_label(method), *(_seconds(value) for value in row)]
-        for method, row in zip(seconds.index, seconds.to_numpy(), strict=True)
-    ]
+    rows = [[method_label(method), *map(_seconds, row)] for method, row in seconds.T.items()]
     return grid(["Seconds on one core", *seconds], rows)
 
 
@@ -123,7 +109,7 @@ def contents(root: Path) -> dict[Path, str]:
     results = root / "results"
     tables = results / "tables"
     return {
-        root / "README.md": f"{summary(tables)}\n\n{glossary_paragraph(tables)}",
+        root / "README.md": f"{summary(tables)}\n\n{glossary_paragraph()}",
         root / "docs" / "performance.md": time_table(to_frame(results)),
     }
 

@@ -10,11 +10,11 @@ from experiments.analysis.cells import cells_csv
 from experiments.analysis.table import Table
 from experiments.reading import pages
 from experiments.reading.figures import render_figures
-from experiments.reading.report import render_report
-from experiments.reading.results import Results, read_results, records_of
+from experiments.reading.report import report_page
+from experiments.reading.results import read_results, records_of
 from experiments.reading.tables import public, to_latex, to_markdown
 from experiments.store.frame import to_frame, write_csv
-from experiments.store.records import Record, RecordStore
+from experiments.store.records import RecordStore
 from experiments.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -32,20 +32,6 @@ def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:
             write_csv(public(cells_csv(table.cells)), directory / f"{table.name}.csv"),
         ]
     return paths
-
-
-def render_summary(results: Results, records: Sequence[Record], directory: Path) -> list[Path]:
-    """Write what is said across tasks and tables: comparisons, placebo, claims, provenance."""
-    origins, names = pages.origins(records), [table.name for table in results.tables]
-    return [
-        write(directory / "comparison.md", pages.comparison_page(results)),
-        write(directory / "claims.md", pages.claims_page(results.claims, results.notes)),
-        write(directory / "provenance.md", pages.provenance_page(origins, results.seconds, names)),
-        write_csv(public(results.comparison, 8), directory / "comparison.csv"),
-        write_csv(public(results.tests, 8), directory / "comparison-tests.csv"),
-        write_csv(public(results.pairs, 8), directory / "comparison-pairs.csv"),
-        write_csv(public(results.placebo), directory / "placebo.csv"),
-    ]
 
 
 def write(path: Path, text: str) -> Path:
@@ -69,13 +55,26 @@ def render(
     figure could be made.
     """
     results = read_results(plans, curves, to_frame(directory))
-    paths = render_tables([*results.tables, *results.parts], directory / "tables")
-    drawn, failures = render_figures(results, directory / "figures", say)
+    tables, figures = directory / "tables", directory / "figures"
+    paths = render_tables([*results.tables, *results.parts], tables)
+    drawn, failures = render_figures(results, figures, say)
     if whole:
         records = records_of(plans, RecordStore(directory / "records"))
-        paths += render_summary(results, records, directory / "tables")
-        # Last, because it holds the figures.
-        drawn.append(render_report(results, records, directory))
+        texts = {
+            "comparison": pages.comparison_page(results),
+            "claims": pages.claims_page(results.claims, results.notes),
+            "provenance": pages.provenance_page(records),
+        }
+        frames = {
+            "comparison": public(results.comparison, 8),
+            "comparison-tests": public(results.tests, 8),
+            "comparison-pairs": public(results.pairs, 8),
+            "placebo": public(results.placebo),
+        }
+        paths += [write(tables / f"{name}.md", text) for name, text in texts.items()]
+        paths += [write_csv(frame, tables / f"{name}.csv") for name, frame in frames.items()]
+        texts = {table.name: to_markdown(table) for table in results.tables} | texts
+        drawn.append(write(directory / "report.html", report_page(results, texts, figures)))
     for path in [*paths, *drawn]:
         say(f"wrote {path}")
     for line in failures:

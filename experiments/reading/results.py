@@ -28,14 +28,12 @@ class Results:
     """Everything that is read: tables, learning curves, and what is said across them.
 
     ``tables`` are the wide ones, ``parts`` the paper's two of each. ``curves`` have numbers of rows
-    as tasks. ``seconds`` are of fits, by method and table. The other frames are as in
-    ``results/tables``.
+    as tasks. The other frames are as in ``results/tables``.
     """
 
     tables: list[Table]
     parts: list[Table]
     curves: Mapping[str, tuple[CurvePlan, pd.DataFrame]]
-    seconds: pd.DataFrame
     comparison: pd.DataFrame
     tests: pd.DataFrame
     pairs: pd.DataFrame
@@ -82,12 +80,6 @@ def curve_cells(plan: CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(label=cells.method.map(method_label))
 
 
-def seconds_of_fits(runs: pd.DataFrame) -> pd.DataFrame:
-    """Median and largest seconds of a fit, by method and ``table``."""
-    fits = runs.dropna(subset="fit_seconds").groupby(["method", "table"], sort=False).fit_seconds
-    return fits.agg(["median", "max"]).unstack("table").sort_index()
-
-
 def read_results(
     plans: Sequence[TablePlan], curves: Sequence[CurvePlan], frame: pd.DataFrame
 ) -> Results:
@@ -105,7 +97,6 @@ def read_results(
         tables,
         [table for found in every for table in found[1:]],
         drawn,
-        seconds_of_fits(joined(lambda table: table.runs)),
         joined(lambda table: comparisons.compare(table.cells).reset_index(names="method")),
         joined(lambda table: comparisons.omnibus(table.cells)),
         joined(lambda table: comparisons.pairs(table.cells)),

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from made_up import ENVIRONMENT, write_records
 
 from experiments.cells.plan import load_table
 from experiments.cells.state import cell_state
-from experiments.reading.pages import origins, provenance_page
+from experiments.reading.pages import provenance_page
 from experiments.reading.render import render_tables
 from experiments.reading.results import records_of, stored, tables_of
 from experiments.store.frame import to_frame
@@ -52,7 +51,7 @@ def tables(plan, store, directory):
 
 
 def provenance(plan, store):
-    return provenance_page(origins(records_of([plan], store)), pd.DataFrame(), [])
+    return provenance_page(records_of([plan], store))
 
 
 def test_damages_of_every_kind_are_noticed_and_none_is_rendered(plan, tmp_path):
@@ -85,6 +84,7 @@ def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, st
     store.write(replace(store.scan().records[0], environment=ENVIRONMENT | {"cpu": cpu}))
     text = provenance(plan, store)
     assert r"- \<img src=x\> \| \*bold\* \[a\](b) \# head \\x1b\[31m \\udce9, 2 cores" in text
+    assert "revision c0ffee, as committed: 26 cells" in text
 
 
 def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, store, tmp_path):

@@ -109,7 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
     tables = [load_table(name, overrides) for name in names]
     if options.status or options.check:
-        return show_status(console, tables, store, options.method, check=options.check)
+        plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
+        return show_status(console, plans, store, options.method, check=options.check)
     failures: list[Ended] = []
     try:
         if not options.render:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from experiments.cells.cell import Cell
-from experiments.cells.plan import CurvePlan, TablePlan, curves_of
 from experiments.cells.state import CellState, state_of
 from experiments.store.records import RecordStore
 from experiments.store.text import one_line
+
+if TYPE_CHECKING:
+    from experiments.cells.plan import CurvePlan
+    from experiments.cells.plan import TablePlan
 
 
 def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> list[Cell]:
@@ -21,7 +25,7 @@ def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> 
 
 def show_status(
     console: Console,
-    tables: Sequence[TablePlan],
+    plans: Sequence[TablePlan | CurvePlan],
     store: RecordStore,
     methods: Sequence[str] | None = None,
     *,
@@ -36,7 +40,6 @@ def show_status(
     records = {store.path_of(record): record for record in scan}
     damaged = {damage.path: damage.reason for damage in scan.damaged}
     total: Counter[str] = Counter()
-    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     for plan in plans:
         counts: Counter[str] = Counter()
         notes: Counter[str] = Counter()

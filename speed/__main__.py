@@ -22,6 +22,7 @@ RESULTS = ROOT / "results" / "benchmarks"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or render only, as the command line says."""
+    from experiments.reading.markdown import between
     from experiments.whole_files import write_text
     from speed import claims
     from speed.cases import SECTIONS, SIZES
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     failed = 0
     for name in () if options.render else options.section:
         rows = []
-        for group in SECTIONS[name].groups(sizes):
+        for group in SECTIONS[name](sizes):
             for row in measure(group, sizes.limits):
                 print(name, *row.values(), flush=True)
                 rows.append(row)
@@ -48,14 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         failed += sum(row["status"].startswith("failed") for row in rows)
     if not options.render:
         claims.write_machine(directory / "machine.json")
-    titles = {name: section.title for name, section in SECTIONS.items()}
     command = "make bench" if full else f"python -m speed --sizes {options.sizes}"
-    write_text(directory / "README.md", claims.page(directory, titles, command))
+    write_text(directory / "README.md", claims.benchmarks_page(directory, command))
     if directory.resolve() == RESULTS:
         for name in claims.DOCUMENTS:
             text = (ROOT / name).read_text(encoding="utf-8")
-            link = "../" * name.count("/") + "results/benchmarks"
-            write_text(ROOT / name, claims.filled(text, directory, link))
+            table = claims.largest(directory)
+            write_text(ROOT / name, between(text, claims.BEGIN, claims.END, table))
     print(f"{directory / 'README.md'}")
     if failed:
         raise SystemExit(f"{failed} cases failed; the tables hold their errors.")

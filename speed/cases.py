@@ -5,12 +5,11 @@ A ``prepare_`` function makes what a case runs, in the process of that case.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from sklearn.dummy import DummyClassifier
@@ -21,7 +20,7 @@ from krda import KRDA, RNADE, TrainingOptions, knothe_rosenblatt
 from krda.base import Domains, fit_together
 from krda.density.training import fit_maximum_likelihood
 from speed.data import domains, standardized
-from speed.measure import Case, Limits, NotRun, Prepared
+from speed.measure import Case, Limits, Prepared
 
 _D, _REPETITIONS = 27, 5
 _EPS, _BLOCK = 1e-8, 2048
@@ -39,7 +38,6 @@ class Sizes:
 
     limits: Limits
     transport: tuple[tuple[int, int], ...]
-    adaptation: tuple[int, ...]
     scale: tuple[int, ...]
     max_steps: int
 
@@ -53,14 +51,11 @@ SIZES = {
     "full": Sizes(
         Limits(),
         transport=(*((d, n) for d in (2, 27) for n in (1_000, 10_000, 100_000)), (100, 1_000)),
-        adaptation=(300, 1_000, 3_000, 10_000, 100_000),
         scale=(1_000, 10_000, 100_000, 1_000_000),
         max_steps=1000,
     ),
-    "quick": Sizes(
-        Limits(3, 0.3, 10.0), ((2, 1_000), (2, 5_000), (27, 500)), (300, 1_000), (500, 2_000), 100
-    ),
-    "tiny": Sizes(Limits(1, 60.0, 60.0), ((3, 50), (3, 80)), (40,), (60, 90), 5),
+    "quick": Sizes(Limits(3, 0.3, 10.0), ((2, 1_000), (2, 5_000), (27, 500)), (500, 2_000), 100),
+    "tiny": Sizes(Limits(1, 60.0, 60.0), ((3, 50), (3, 80)), (60, 90), 5),
 }
 
 
@@ -157,40 +152,6 @@ def prepare_transform(n: int, d: int, max_steps: int) -> Prepared:
     return Prepared(lambda: model.transform(rows))
 
 
-def prepare_pot(n: int, d: int, exact: bool) -> Prepared:
-    """Prepare a plan of POT's domain adaptation classes, on standardised rows."""
-    needed = 4 * 8 * n * n / 1e9  # the cost, the plan, and what normalising and solving copies
-    if needed > 6:
-        raise NotRun(f"a plan with its cost and copies would take {needed:.0f} GB, more than 6 GB")
-    from ot import da
-
-    rows = domains(n, d)
-    Xs, Xt = standardized(rows.Xs), standardized(rows.Xt)
-    make = (partial(da.EMDTransport, max_iter=10_000_000) if exact else
-            partial(da.SinkhornTransport, reg_e=0.1, norm="max"))  # fmt: skip
-
-    def run() -> Any:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            moved = make().fit(Xs=Xs, Xt=Xt).transform(Xs=Xs)
-        return moved, [str(warning.message).splitlines()[0] for warning in caught]
-
-    return Prepared(run, lambda result: {"warning": "; ".join(result[1])} if result[1] else {})
-
-
-def adaptation_groups(sizes: Sizes) -> Iterator[list[Case]]:
-    """Cases beside POT, a group for each number of rows."""
-    ours = "KRDA, fit and transform"
-    case = partial(Case, compared_to=ours)
-    for n in sizes.adaptation:
-        size = {"d": _D, "n": n}
-        yield [
-            case(ours, prepare_fit, {**size, "max_steps": sizes.max_steps}),
-            case("POT, exact (EMD)", prepare_pot, {**size, "exact": True}),
-            case("POT, Sinkhorn", prepare_pot, {**size, "exact": False}),
-        ]
-
-
 def scale_groups(sizes: Sizes) -> Iterator[list[Case]]:
     """Growth with n, and what each accelerator gains."""
     for n in sizes.scale:
@@ -261,16 +222,5 @@ def together_groups(sizes: Sizes) -> Iterator[list[Case]]:
     ]
 
 
-class Section(NamedTuple):
-    """A table of the page."""
-
-    title: str
-    groups: Callable[[Sizes], Iterator[list[Case]]]
-
-
-SECTIONS = {
-    "transport": Section("Transport between two fitted densities", transport_groups),
-    "adaptation": Section("Whole adaptation: fit and transport the source", adaptation_groups),
-    "scale": Section("Scale", scale_groups),
-    "together": Section("Repetitions of a cell fitted together", together_groups),
-}
+# A section is a file, and a table of the page.
+SECTIONS = {"transport": transport_groups, "scale": scale_groups, "together": together_groups}

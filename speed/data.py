@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
+
+from krda.base import Domains
 
 FloatArray = NDArray[np.float64]
 
 _COMPONENTS = 3
 
 
-class Rows(NamedTuple):
-    """Labelled source rows and target rows, each (n, d)."""
-
-    Xs: FloatArray
-    ys: NDArray[np.int64]
-    Xt: FloatArray
-
-
-def domains(n: int, d: int, seed: int = 0) -> Rows:
+def domains(n: int, d: int, seed: int = 0) -> Domains:
     """Draw correlated, skewed rows with several modes, each domain of another shape.
 
     A row is ``v + v^2 / 5`` with ``v = m_k + A z``, z standard normal, k one of three components, A
@@ -39,7 +31,7 @@ def domains(n: int, d: int, seed: int = 0) -> Rows:
         X += 0.2 * X * X
         parts.append((X, k % 2))
     (Xs, ys), (Xt, _) = parts
-    return Rows(Xs, ys.astype(np.int64), Xt)
+    return Domains(Xs, ys, Xt)
 
 
 def standardized(X: FloatArray) -> FloatArray:

@@ -1,10 +1,8 @@
-"""What docs/amazon.md says of the raw files, the encodings, and other encoders.
+"""What docs/amazon.md says of the raw files and of other encoders.
 
 ::
 
-    python -m studies.amazon raw           repeated, empty and contradictory rows
-    python -m studies.amazon encodings     rank, constant columns and point masses
-    python -m studies.amazon columns       distance of Source and Target to the published ones
+    python -m studies.amazon raw           repeated and empty rows
     python -m studies.amazon encoders      the methods over five encoder seeds and two activations
 
 The last writes every accuracy to ``results/studies/amazon_encoders.csv`` and its tables to the
@@ -14,22 +12,19 @@ The raw files are looked for as scripts/fetch_data.py does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import permutations, product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.svm import SVC
 
 from experiments.analysis.intervals import mean_and_interval
 from experiments.analysis.rounding import number, signed
 from experiments.catalogue import method_label
 from experiments.cells.configuration import cells_of
-from experiments.datasets.amazon import DOMAINS, SPLITS, Amazon, Arrays, encoding_key, label_key
+from experiments.datasets.amazon import Amazon
 from experiments.datasets.amazon_encoder import (
-    ACTIVATIONS,
     DEFAULT_SEED,
     SourceEncoder,
     encode_domains,
@@ -57,70 +52,28 @@ METHODS = (
     "standardize", "quantiles", "ot_linear", "krda_reversed",
 )  # fmt: skip
 _KEYS = ["activation", "encoder_seed", "method", "task", "repetition"]
+_AWAY_HEAD = ("Minus the published value", "absolute: mean", "lowest to highest", "signed: mean")
 
 
-def raw_rows(reviews: AllReviews) -> pd.DataFrame:
-    """Give all rows, with what is to be counted of them and a key that equal rows share."""
-    found = []
+def count_raw(reviews: AllReviews) -> pd.DataFrame:
+    """Count rows of each file: all, empty, equal to an earlier one, and in the training file."""
+
+    def keys(own: Reviews) -> pd.Series:
+        X = own.X
+        return pd.Series(
+            [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in pairwise(X.indptr)]
+        )
+
+    counts = {}
     for (domain, split), own in reviews.items():
-        for i, j, label in zip(own.X.indptr[:-1], own.X.indptr[1:], own.y, strict=True):
-            key = own.X.indices[i:j].tobytes() + own.X.data[i:j].tobytes()
-            found.append((domain, split, key, label, 1, label == 1, i == j))
-    names = ["domain", "split", "key", "label", "rows", "of label +1", "without any term"]
-    rows = pd.DataFrame(found, columns=names)
-    rows["repeat an earlier one"] = rows.duplicated(["domain", "split", "key"])
-    keys = pd.MultiIndex.from_frame(rows[["domain", "key"]])
-    rows["in train"] = keys.isin(keys[rows["split"] == "train"])
-    return rows
-
-
-def count_raw(rows: pd.DataFrame) -> pd.DataFrame:
-    """Count repeated, empty and shared rows, and keys of several products or with both labels."""
-    counts = rows.drop(columns=["key", "label"]).groupby(["domain", "split"]).sum()
-    in_train = rows[rows["key"].isin(rows.loc[rows["split"] == "train", "key"])]
-    for name, column in (("domain", "keys of train in several domains"), ("label", "both labels")):
-        counts[column] = (in_train.groupby("key")[name].nunique() > 1).sum()
-    return counts
-
-
-def examine_encodings(arrays: Arrays, source: str) -> dict[str, float]:
-    """Measure what a density has to cope with: all rows of all domains by one encoder."""
-    keys = [encoding_key(source, domain, split) for domain in DOMAINS for split in SPLITS]
-    files = [arrays[key].astype(np.float64) for key in keys]
-    rows, spreads = np.vstack(files), np.array([file.std(axis=0) for file in files])
-    variances = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2
-    shares = 100 * variances / variances.sum()
-    largest = max(np.unique(column, return_counts=True)[1].max() for column in rows.T)
-    return {f"variance along axis {i}, %": x for i, x in enumerate(shares.tolist(), start=1)} | {
-        "smallest deviation of a column in a file": float(spreads.min()),
-        "columns that are constant in some file": int((spreads < 1e-6).any(axis=0).sum()),
-        "largest share of rows with one number, %": 100 * largest / len(rows),
-        "numbers beyond 0.999, %": 100 * float((np.abs(rows) > 0.999).mean()),
-        "numbers that are -1 or 1, %": 100 * float((np.abs(rows) == 1).mean()),
-    }
-
-
-def reference_accuracies(arrays: Arrays, unseen: Mapping[str, NDArray[np.bool_]]) -> pd.DataFrame:
-    """Score Source and Target on all tasks, in percent: SVC with its defaults, all training rows.
-
-    Also on the test rows of the target alone that ``unseen`` marks.
-    """
-    scores: dict[str, dict[str, float]] = {}
-    for source, target in permutations(DOMAINS, 2):
-        row = scores.setdefault(f"{source}-{target}", {})
-        for domain, name in ((source, "Source"), (target, "Target")):
-            X, y = arrays[encoding_key(source, domain, "train")], arrays[label_key(domain, "train")]
-            predicted = SVC().fit(X, y).predict(arrays[encoding_key(source, target, "test")])
-            right = predicted == arrays[label_key(target, "test")]
-            row[name] = 100 * float(right.mean())
-            row[f"{name}, unseen rows"] = 100 * float(right[unseen[target]].mean())
-    return pd.DataFrame(scores).T
-
-
-def encoded(reviews: AllReviews, activation: str, seed: int) -> Arrays:
-    """Train the encoders and encode all rows."""
-    print(f"\n{activation}, seed {seed}", flush=True)
-    return encode_domains(reviews, SourceEncoder(activation=activation), seed)
+        counts[domain, split] = {
+            "rows": len(own.y),
+            "of label +1": (own.y == 1).sum(),
+            "without any term": (np.diff(own.X.indptr) == 0).sum(),
+            "repeat an earlier one": keys(own).duplicated().sum(),
+            "in train": keys(own).isin(keys(reviews[domain, "train"])).sum(),
+        }
+    return pd.DataFrame(counts)
 
 
 def measure_encoders(reviews: AllReviews, folder: Path) -> pd.DataFrame:
@@ -130,7 +83,8 @@ def measure_encoders(reviews: AllReviews, folder: Path) -> pd.DataFrame:
         overrides = []
         if (activation, seed) != (SourceEncoder().activation, DEFAULT_SEED):  # the committed file
             path = folder / f"{activation}-{seed}.npz"
-            write_encodings(path, encoded(reviews, activation, seed), "{}")
+            arrays = encode_domains(reviews, SourceEncoder(activation=activation), seed)
+            write_encodings(path, arrays, "{}")
             overrides = [f"dataset.data.path='{path}'"]
         for cell in cells_of("amazon", Amazon().task_names, METHODS, overrides):
             rows.append((activation, seed, cell.method, cell.task, 0, float(result(cell, 0))))
@@ -138,7 +92,7 @@ def measure_encoders(reviews: AllReviews, folder: Path) -> pd.DataFrame:
 
 
 def section(accuracies: pd.DataFrame) -> str:
-    """Write the tables of docs/amazon.md: means over tasks, and differences to Source only."""
+    """Write the tables of docs/amazon.md: means, gains, and distance to the published values."""
     means = accuracies.pivot_table(
         index="encoder_seed", columns=["method", "activation"], values="accuracy"
     )
@@ -163,50 +117,39 @@ def section(accuracies: pd.DataFrame) -> str:
     return (
         f"Repetitions a task: 1; {len(accuracies)} fits. Intervals are Student's, 95 %, over the "
         "encoder seeds; 'above' counts the seeds in which the method is above Source only.\n\n"
-        f"{grid(value_head, values)}\n\n{grid(gain_head, gains[1:])}"
+        f"{grid(value_head, values)}\n\n{grid(gain_head, gains[1:])}\n\n"
+        f"{grid(_AWAY_HEAD, _away(accuracies))}"
     )
 
 
+def _away(accuracies: pd.DataFrame) -> Iterator[list[str]]:
+    """How far Source and Target are from their published values, over the encoder seeds."""
+    theirs = {key: cell.mean for key, cell in published("amazon").items()}
+    for method, (activation, name) in product(("source_only", "target_only"), STUDIED.items()):
+        own = accuracies[(accuracies.method == method) & (accuracies.activation == activation)]
+        away = own.accuracy - [theirs[task, method] for task in own.task]
+        mean, absolute = (x.groupby(own.encoder_seed).mean() for x in (away, away.abs()))
+        spread = f"{absolute.min():.2f} to {absolute.max():.2f}"
+        yield [f"{method_label(method)}, {name}", f"{absolute.mean():.2f}", spread,
+               f"{mean.mean():+.2f}"]  # fmt: skip
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print one of the measurements, or write that of the encoders."""
+    """Print the counts of the raw files, or write the measurement of the encoders."""
     parser = command("amazon", "Measure what docs/amazon.md says.")
-    parser.add_argument("what", choices=("raw", "encodings", "columns", "encoders", "render"))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the encoder")
-    parser.add_argument("--activations", nargs="+", choices=list(ACTIVATIONS), default=["tanh"])
-    options = parser.parse_args(arguments)
+    parser.add_argument("what", choices=("raw", "encoders", "render"))
+    what = parser.parse_args(arguments).what
     try:
-        reviews = {} if options.what == "render" else load_reviews()
+        reviews = {} if what == "render" else load_reviews()
     except RawDataError as error:
         raise SystemExit(str(error)) from None
-    if options.what == "encoders":
+    if what == "raw":
+        print(count_raw(reviews).to_string())
+        return
+    if what == "encoders":
         write_csv(measure_encoders(reviews, cache_directory() / "amazon_encodings"), RESULTS)
-    if options.what in ("encoders", "render"):
-        page = PAGE.read_text(encoding="utf-8")
-        write_text(PAGE, between(page, BEGIN, END, section(pd.read_csv(RESULTS))))
-        return
-    rows = raw_rows(reviews)
-    if options.what == "raw":
-        print(count_raw(rows).T.to_string())
-        return
-    tests = rows[rows["split"] == "test"].groupby("domain")
-    unseen = {domain: ~own["in train"].to_numpy() for domain, own in tests}
-    cells = published("amazon")
-    theirs = pd.DataFrame({
-        name: {task: cells[task, method].mean for task in Amazon().task_names}
-        for name, method in (("Source", "source_only"), ("Target", "target_only"))
-    })  # fmt: skip
-    for activation, seed in product(options.activations, options.seeds):
-        arrays = encoded(reviews, activation, seed)
-        if options.what == "encodings":
-            facts = {DOMAINS[source]: examine_encodings(arrays, source) for source in DOMAINS}
-            print(pd.DataFrame(facts).round(2).to_string())
-            continue
-        ours = reference_accuracies(arrays, unseen)
-        print(ours.join(theirs, rsuffix=", published").round(1).to_string())
-        away = ours - theirs
-        summary = {"accuracy": ours.mean(), "mean deviation": away.mean(),
-                   "mean absolute deviation": away.abs().mean()}  # fmt: skip
-        print(pd.DataFrame(summary).round(2).to_string())
+    page = PAGE.read_text(encoding="utf-8")
+    write_text(PAGE, between(page, BEGIN, END, section(pd.read_csv(RESULTS))))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,18 @@
-"""What the studies share: their command line, and single fits."""
+"""What the studies share: their command line, single fits, and scores."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from experiments.cells.cell import Cell
+from experiments.cells.protocol import Method
 from experiments.cells.repetitions import run_repetitions
+from experiments.datasets.base import Task, unlock
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,3 +28,9 @@ def result(cell: Cell, repetition: int) -> str:
     text = outcome.status if outcome.accuracy is None else f"{100 * outcome.accuracy:.10g}"
     print(f"{cell.label}: {text} {outcome.error or ''}", flush=True)
     return text
+
+
+def scores(models: Sequence[Method], tasks: Sequence[Task]) -> NDArray[np.float64]:
+    """Accuracy of each model on the test rows of each task in percent, (n_models, n_tasks)."""
+    right = [[m.predict(t.X_test) == unlock(t.y_test) for t in tasks] for m in models]
+    return 100 * np.mean(right, axis=2)

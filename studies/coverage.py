@@ -27,8 +27,7 @@ from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import Task
 from experiments.datasets.moons import Moons
 from experiments.datasets.moons_random import MoonsRandom
-from studies.common import command
-from studies.draws import scores
+from studies.common import command, scores
 
 FloatArray = NDArray[np.float64]
 DATA = {"lattice": Moons, "random": MoonsRandom}

@@ -1,10 +1,9 @@
 """All methods on several draws of moons (docs/statistics.md): ``python -m studies.draws``.
 
 - Accuracies of the methods of the table on draws of the usual moons and of those with random
-  positions: ``results/draws/moons.csv``; ``summary.csv``, ``README.md`` and a part of
-  docs/statistics.md are made from it. Draw
-  k is measured by repetition k of the protocol alone, so that draws share no random number: rows,
-  90 % subsamples and the methods' seeds differ.
+  positions: ``results/draws/moons.csv``; ``summary.csv`` and a part of docs/statistics.md
+  are made from it. Draw k is measured by repetition k of the protocol alone, so that draws share no
+  random number: rows, 90 % subsamples and the methods' seeds differ.
 - How far another draw of the test rows alone moves an accuracy: ``results/draws/test_rows.csv``.
   Each of the paper's methods is fitted on draws 0 and 1 and scored on the test rows of 60 draws.
   The verdict beside a published number takes its term for the test rows from this file.
@@ -14,33 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from baselines.reference import TargetOnly
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 from experiments.cells.plan import load_table
 from experiments.cells.protocol import Method, Protocol, draw_repetition
-from experiments.datasets.base import Task, unlock
+from experiments.datasets.base import unlock
 from experiments.datasets.moons import Moons
 from experiments.reading.markdown import between
 from experiments.reading.readme import BEGIN, END
 from experiments.reading.tables import public
 from experiments.store.frame import write_csv
 from experiments.whole_files import write_text
-from studies.common import ROOT, command, result
-from studies.draws_page import KEYS, POSITIONS, accuracies, draws_page, summary, survival
+from studies.common import ROOT, command, result, scores
+from studies.draws_page import KEYS, accuracies, summary, survival
 
 FOLDER, PAGE = ROOT / "results/draws", ROOT / "docs/statistics.md"
 N_DRAWS, N_FITS, N_TEST_DRAWS = 10, 2, 60
-
-
-def scores(models: Sequence[Method], tasks: Sequence[Task]) -> NDArray[np.float64]:
-    """Accuracy of each model on the test rows of each task in percent, (n_models, n_tasks)."""
-    right = [[m.predict(t.X_test) == unlock(t.y_test) for t in tasks] for m in models]
-    return 100 * np.mean(right, axis=2)
+POSITIONS = {"lattice": "moons", "random": "moons_random"}
+"""How positions on the half-circles come about, and the data set's config."""
 
 
 def fitted(cell: Cell, draw: int) -> Method:
@@ -88,7 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_csv(table.rename_axis(KEYS).reset_index(), path)
     found = accuracies(path)
     write_text(PAGE, between(PAGE.read_text(encoding="utf-8"), BEGIN, END, survival(found)))
-    write_text(FOLDER / "README.md", draws_page(found))
     write_csv(public(summary(found), 8), FOLDER / "summary.csv")
 
 

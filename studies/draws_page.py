@@ -1,4 +1,4 @@
-"""What the methods of a table give over several draws of moons, in numbers and as Markdown.
+"""What the methods give over several draws of moons: a summary, and a part of docs/statistics.md.
 
 Made from the accuracies in ``results/draws/moons.csv``. Draws share no random number, which is what
 Student's interval asks for.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,35 +20,11 @@ from experiments.catalogue import method_label
 from experiments.published import published
 from experiments.published.anomalies import anomalies
 from experiments.reading.glossary import config
-from experiments.reading.markdown import grid, page
+from experiments.reading.markdown import grid
 from experiments.reading.wording import plus_minus
 
 KEYS = ["positions", "draw", "method"]
 MEAN = "mean"
-POSITIONS = {"lattice": "moons", "random": "moons_random"}
-"""How positions on the half-circles come about, and the data set's config."""
-_INTRODUCTION = (
-    "Made by `python -m studies.draws` from the accuracies in [moons.csv](moons.csv); all "
-    "numbers below are in [summary.csv](summary.csv). {n} draws of each kind, one fit a draw: draw "
-    "k is measured by repetition k of the protocol, so that draws share no random number, "
-    "subsamples and methods' seeds included. What this shows: docs/statistics.md.",
-    "- Each cell: mean over draws ± half-width of Student's 95 % interval (standard deviation "
-    "between draws), percent. The mean over angles is taken within each draw, because the angles "
-    "of a draw share its rows.\n"
-    "- KRDA minus: the same for the differences within draws. The last column counts the draws in "
-    "which KRDA's mean over angles is above, equal, below. No interval is widened for the number "
-    "of comparisons.\n"
-    "- An interval of width 0 says that all draws gave the same, not that there is no error; one "
-    "that reaches above 100 comes from a few draws far below the others, which ten values do not "
-    "support.\n"
-    "- (k/n): only k of the fits were not lost; what they give is in summary.csv.",
-)
-_WORDS = {
-    "lattice": "As in the tables: `sklearn.datasets.make_moons` puts the points of each moon at "
-    "equal steps, the same ones in every draw, and draws their noise.",
-    "random": "Each row has its own label, by a fair coin, and its own position, uniform on the "
-    "half-circle; the noise is the same.",
-}
 
 
 def accuracies(path: Path) -> pd.DataFrame:
@@ -91,56 +66,10 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns).astype(counts).reset_index()
 
 
-def _texts(found: pd.DataFrame) -> pd.DataFrame:
-    """The summary as text, by positions, task and method: ``Accuracy`` and ``KRDA minus``."""
-    numbers, n_draws = summary(found), found.index.unique("draw").size
-
-    def text(row: Any, value: str, width: float, sd: str = "") -> str:
-        whole = row.n == n_draws
-        return f"{value}{plus_minus(width)}{sd}" if whole else f"({row.n}/{n_draws})"
-
-    rows = list(numbers.itertuples())
-    numbers["Accuracy"] = [
-        text(row, number(row.mean), row.half_width, f" ({number(row.sd)})") for row in rows
-    ]
-    numbers["KRDA minus"] = [
-        text(row, signed(row.krda_minus), row.krda_minus_half_width) for row in rows
-    ]
-    numbers["count"] = [f"{row.krda_above}/{row.ties}/{row.krda_below}" for row in rows]
-    return numbers.set_index(["positions", "task", "method"])
-
-
-def _head(found: pd.DataFrame) -> list[str]:
-    """Labels of the tasks, and of their mean."""
-    return [*map(config("table", "moons")["task_label"].format, found.columns[:-1]), MEAN]
-
-
-def draws_page(found: pd.DataFrame) -> str:
-    """The page beside the CSV files, as Markdown, from accuracies."""
-    n_draws, texts = found.index.unique("draw").size, _texts(found)
-    parts = ["# Moons over draws of the data", *(text.format(n=n_draws) for text in _INTRODUCTION)]
-    methods = found.index.unique("method")
-    for positions in found.index.unique("positions"):
-        own = texts.loc[positions].unstack("task")
-        count = own["count", MEAN]
-        rows = [[method_label(m), *own.loc[m, "Accuracy"][found.columns]] for m in methods]
-        minus = [
-            [method_label(m), *own.loc[m, "KRDA minus"][found.columns], count[m]]
-            for m in methods
-            if m != KRDA
-        ]
-        parts += [
-            f"## {positions.capitalize()} positions (`dataset={POSITIONS[positions]}`)",
-            _WORDS[positions],
-            grid(["Accuracy", *_head(found)], rows),
-            grid(["KRDA minus", *_head(found), "above/equal/below"], minus),
-        ]
-    return page(*parts)
-
-
 def survival(found: pd.DataFrame) -> str:
     """Which of the paper's ranks on moons survive new draws; a part of docs/statistics.md."""
-    tasks, values, texts = list(found.columns[:-1]), published("moons"), _texts(found)
+    tasks, values = list(found.columns[:-1]), published("moons")
+    means = summary(found[[MEAN]]).set_index(["positions", "method"])
     methods = [m for m in config("table", "moons")["paper"] if m in found.index.unique("method")]
     methods.remove("target_only")
     printed = {m: math.fsum(values[t, m].mean for t in tasks) / len(tasks) for m in methods}
@@ -160,9 +89,14 @@ def survival(found: pd.DataFrame) -> str:
         ranked = ranks(found, positions, order)
         for m in order:
             low, high = ranked[m].min(), ranked[m].max()
-            text = texts.loc[positions, MEAN, m]
-            rows[m] += [text["Accuracy"], f"{low}" if low == high else f"{low} to {high}",
-                        MISSING if m == KRDA else text["KRDA minus"]]  # fmt: skip
+            row = means.loc[positions, m]
+            minus = f"{signed(row.krda_minus)}{plus_minus(row.krda_minus_half_width)}"
+            lost = f", {row.n} draws" if row.n < len(own) else ""
+            rows[m] += [
+                f"{number(row['mean'])}{plus_minus(row.half_width)} ({number(row.sd)}){lost}",
+                f"{low}" if low == high else f"{low} to {high}",
+                MISSING if m == KRDA else minus,
+            ]
         counts = [(own[task][KRDA] == own[task][methods].max(axis=1)).sum() for task in found]
         best.append([f"{positions}, of {len(own)}", *map(str, counts)])
         sound = [m for m in order if m not in suspect]
@@ -177,7 +111,8 @@ def survival(found: pd.DataFrame) -> str:
                 f"{(signs > 0).sum()} keep it, {(signs == 0).sum()} are undecided, {len(turned)} "
                 f"reversed{listed}."
             )
-    counts_head = ["Draws in which KRDA is best or tied", *_head(found)]
+    labels = map(config("table", "moons")["task_label"].format, tasks)
+    counts_head = ["Draws in which KRDA is best or tied", *labels, MEAN]
     return "\n\n".join([grid(head, rows.values()), grid(counts_head, best), "\n".join(lines)])
 
 

@@ -11,9 +11,9 @@ def test_one_command_measures_every_section_and_writes_its_page(tmp_path, capsys
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     for name, section in SECTIONS.items():
         rows = pd.read_csv(tmp_path / f"{name}.csv").to_dict("records")
-        expected = [case for group in section.groups(SIZES["tiny"]) for case in group]
+        expected = [case for group in section(SIZES["tiny"]) for case in group]
         assert [row["case"] for row in rows] == [case.name for case in expected]
-        assert f"## {section.title}" in page
+        assert f"## {name.capitalize()}" in page
         for row in rows:
             if not row["status"].startswith(("not run: not installed", "not run: 2 threads")):
                 assert row["status"] == "done", row
@@ -30,7 +30,7 @@ def test_one_command_measures_every_section_and_writes_its_page(tmp_path, capsys
 def test_names_of_cases_differ_within_a_group():
     for sizes in SIZES.values():
         for section in SECTIONS.values():
-            for group in section.groups(sizes):
+            for group in section(sizes):
                 names = [case.name for case in group]
                 assert len(set(names)) == len(names)
                 assert all(case.compared_to in (None, *names) for case in group)

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speed.cases import prepare_pot
-from speed.measure import Case, Limits, NotRun, Prepared, measure
+from speed.measure import Case, Limits, Prepared, measure
 
 
 def prepare_array(n, path=None):
@@ -86,11 +85,6 @@ def test_a_case_that_takes_too_long_is_not_run_and_no_other_waits_for_it():
 def test_what_cannot_be_run_is_a_row_with_the_reason(prepare, threads, reason):
     (row,) = measure([Case("x", prepare, threads=threads)], Limits())
     assert row["status"].startswith(f"not run: {reason}")
-
-
-def test_matrices_that_do_not_fit_are_refused_before_they_are_allocated():
-    with pytest.raises(NotRun, match="would take 320 GB, more than 6 GB"):
-        prepare_pot(100_000, 2, exact=True)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is counted in the Amazon files and encodings; the page says what the CSV file holds."""
+"""What is counted in the Amazon files; the page says what the CSV file holds."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from experiments.cells.plan import load_table
-from experiments.datasets.amazon import DOMAINS, SPLITS, encoding_key
+from experiments.datasets.amazon import DOMAINS, SPLITS
 from experiments.datasets.amazon_raw import Reviews
 from experiments.reading.markdown import between
 from experiments.reading.results import stored
@@ -20,31 +20,14 @@ def test_raw_counts_see_repeated_shared_and_empty_rows():
     def rows(*counts, y):
         return Reviews(sparse.csr_array(np.array(counts, dtype=np.float64)), np.array(y))
 
-    plain = rows((9, 1), (9, 2), y=[1, -1])
-    made = {(domain, split): plain for domain in "EK" for split in SPLITS}
-    made["B", "train"] = rows((1, 0), (1, 0), (1, 0), (2, 1), y=[1, 1, 1, -1])
-    made["B", "test"] = rows((1, 0), (0, 0), (2, 1), (3, 3), y=[1, 1, 1, -1])
-    made["D", "train"] = rows((2, 1), (5, 5), y=[1, -1])
-    made["D", "test"] = rows((7, 7), (7, 7), y=[1, 1])
-    counts = study.count_raw(study.raw_rows(made))
-    # Rows, of label +1, without terms, repeated, in train; keys of two domains, with both labels.
-    assert counts.loc["B", "train"].tolist() == [4, 3, 0, 2, 4, 3, 1]
-    assert counts.loc["B", "test"].tolist() == [4, 3, 1, 0, 2, 3, 1]
-
-
-def test_encodings_show_dead_columns_and_point_masses():
-    random = np.random.RandomState(0)
-    keys = [encoding_key("B", domain, split) for domain in DOMAINS for split in SPLITS]
-    arrays = {key: random.normal(size=(5, 2)).astype(np.float32) for key in keys}
-    *shares, spread, constant, largest, _, at_one = study.examine_encodings(arrays, "B").values()
-    assert sum(shares) == pytest.approx(100)
-    assert spread > constant == at_one == 0
-    assert largest == pytest.approx(100 / 40)
-    arrays[encoding_key("B", "E", "test")] = np.tile(np.float32([1, 0.5]), (5, 1))
-    *_, spread, constant, largest, _, at_one = study.examine_encodings(arrays, "B").values()
-    assert (constant, spread) == (2, 0)
-    assert largest == pytest.approx(100 * 5 / 40)
-    assert at_one == pytest.approx(100 * 5 / 80)
+    made = {
+        ("B", "train"): rows((1, 0), (1, 0), (1, 0), (2, 1), y=[1, 1, 1, -1]),
+        ("B", "test"): rows((1, 0), (0, 0), (2, 1), (3, 3), y=[1, 1, 1, -1]),
+    }
+    counts = study.count_raw(made)
+    # Rows, of label +1, without terms, repeated, in train.
+    assert counts["B", "train"].tolist() == [4, 3, 0, 2, 4]
+    assert counts["B", "test"].tolist() == [4, 3, 1, 0, 2]
 
 
 def test_the_page_is_made_from_the_committed_accuracies():

@@ -31,8 +31,7 @@ def test_each_draw_is_measured_by_its_own_repetition(tmp_path, monkeypatch, caps
     assert len(fits) == len(set(fits)) == 2 * 2 * len(methods) * 9
     assert all(draw == repetition for _, draw, repetition, _ in fits)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert sorted(written) == ["README.md", "moons.csv", "statistics.md", "summary.csv",
-                               "test_rows.csv"]  # fmt: skip
+    assert sorted(written) == ["moons.csv", "statistics.md", "summary.csv", "test_rows.csv"]
     assert written["moons.csv"].decode().count("failed") == 4
     found = pd.read_csv(tmp_path / "moons.csv")
     assert found.columns.tolist() == pd.read_csv("results/draws/moons.csv").columns.tolist()

@@ -52,14 +52,12 @@ def test_published_statistics_are_in_order():
 
 
 def test_a_small_sample_gives_the_stored_statistics_within_its_error(numbers):
-    samples = study.simulated_samples(10_000)
     stored = study.statistics(numbers)["simulated"]
-    measured = study.measure_statistics(samples)
+    measured = study.measure_statistics(study.simulated_samples(10_000))
     assert not stored.isna().any()
     for key, value in measured.items():
         if key[2] in ("median", "q25", "q75", "log_mean") or key[1].endswith(("_eta", "_phi")):
             assert value == pytest.approx(stored[key], rel=0.06), key
-    assert list(study.measure_histograms(samples)) == list(numbers["histograms"])
 
 
 def test_the_figure_is_drawn_the_same_each_time_with_fonts_embedded(numbers, tmp_path):

@@ -77,7 +77,7 @@ def figures_of(table: Table) -> Iterator[Figure]:
         )
     yield Figure(
         f"{name}_fidelity",
-        "The simulated data beside the published statistics of the real ones.",
+        "Accuracies on the simulated data against the published ones of the real data.",
         lambda _: None,  # drawn by studies/hepmass_sim.py
         optional=True,
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from experiments.cells.cell import Cell
 from experiments.cells.curves import CurvePlan, curves_of
 from experiments.cells.plan import TablePlan
@@ -21,7 +19,6 @@ def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> 
 
 
 def show_status(
-    console: Console,
     tables: Sequence[TablePlan],
     store: RecordStore,
     methods: Sequence[str] | None = None,
@@ -56,14 +53,14 @@ def show_status(
                 notes[f"stale: {cell.label}"] += 1
         if counts:
             states = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
-            console.print(f"{plan.name}: {counts.total()} cells: {states}")
+            print(f"{plan.name}: {counts.total()} cells: {states}")
         for note, n in notes.items():
-            console.print(f"  {n} {note}")
+            print(f"  {n} {note}")
         total += counts
     for path, reason in damaged.items():
-        console.print(one_line(f"damaged: {path}: {reason}"))
+        print(one_line(f"damaged: {path}: {reason}"))
     if total["stale"]:
-        console.print(
+        print(
             f"Stale: {total['stale']} of the cells above; what is rendered of them is not of this "
             "code."
         )

@@ -17,10 +17,9 @@ import pandas as pd
 from experiments.analysis.cells import KRDA
 from experiments.analysis.intervals import mean_and_interval
 from experiments.analysis.rounding import DECIMALS, MISSING, number, signed
-from experiments.catalogue import method_label
+from experiments.catalogue import method_label, read_config
 from experiments.published import published
 from experiments.published.anomalies import anomalies
-from experiments.reading.glossary import config
 from experiments.reading.markdown import grid, page
 from experiments.reading.wording import plus_minus
 
@@ -112,7 +111,7 @@ def _texts(found: pd.DataFrame) -> pd.DataFrame:
 
 def _head(found: pd.DataFrame) -> list[str]:
     """Labels of the tasks, and of their mean."""
-    return [*map(config("table", "moons")["task_label"].format, found.columns[:-1]), MEAN]
+    return [*map(read_config("table", "moons")["task_label"].format, found.columns[:-1]), MEAN]
 
 
 def draws_page(found: pd.DataFrame) -> str:
@@ -141,7 +140,9 @@ def draws_page(found: pd.DataFrame) -> str:
 def survival(found: pd.DataFrame) -> str:
     """Which of the paper's ranks on moons survive new draws; a part of docs/statistics.md."""
     tasks, values, texts = list(found.columns[:-1]), published("moons"), _texts(found)
-    methods = [m for m in config("table", "moons")["paper"] if m in found.index.unique("method")]
+    methods = [
+        m for m in read_config("table", "moons")["paper"] if m in found.index.unique("method")
+    ]
     methods.remove("target_only")
     printed = {m: math.fsum(values[t, m].mean for t in tasks) / len(tasks) for m in methods}
     order = sorted(methods, key=lambda method: -printed[method])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.analysis.table import Table
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
-from experiments.reading.figures.comparisons import draw_differences, draw_ranks, draw_runtime
+from experiments.reading.figures.comparisons import draw_differences, draw_ranks
 from experiments.reading.figures.densities import draw_marginals, draw_training
 from experiments.reading.figures.numbers import TRAINED
 from experiments.reading.figures.style import save_figure
@@ -56,11 +56,6 @@ def figures_of(table: Table) -> Iterator[Figure]:
         "test does not tell apart.",
         lambda _: draw_ranks(table),
         optional=True,
-    )
-    yield Figure(
-        f"runtime_{name}",
-        "Median seconds of a fit and mean accuracy of each method.",
-        lambda _: draw_runtime(table),
     )
     if "krda" in plan.methods:
         yield Figure(

@@ -51,13 +51,12 @@ def render(
     """Write tables, figures and report below ``directory`` from its ``records``.
 
     ``whole`` says that these are all tables: a part of them has no comparison, claims or report.
-    ``say`` takes a line for each file, and for each figure that is left out. Returns whether every
-    figure could be made.
+    ``say`` takes a line for each file. Returns whether every figure could be made.
     """
     results = read_results(plans, curves, to_frame(directory))
     tables, figures = directory / "tables", directory / "figures"
     paths = render_tables([*results.tables, *results.parts], tables)
-    drawn, failures = render_figures(results, figures, say)
+    drawn, failures = render_figures(results, figures)
     if whole:
         records = records_of(plans, RecordStore(directory / "records"))
         texts = {

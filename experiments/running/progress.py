@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from experiments.cells.cell import Cell
-from experiments.running.engine import Ended
 from experiments.store.frame import frame_of, to_frame
+
+if TYPE_CHECKING:
+    from experiments.running.engine import Ended
 
 SECONDS_BETWEEN_LINES = 30.0
 

@@ -138,7 +138,7 @@ def test_a_figure_that_fails_costs_no_other_one(rendered, tmp_path: Path, monkey
         yield Figure(f"accuracy_{table.name}", "", lambda _: draw_accuracy(table))
 
     monkeypatch.setattr("experiments.reading.figures.figures_of", broken)
-    _, failures = render_figures(rendered.results, tmp_path, lambda line: None)
+    _, failures = render_figures(rendered.results, tmp_path)
     assert failures == ["broken: ZeroDivisionError: division by zero"] * 2
     assert (tmp_path / "accuracy_moons.png").is_file()
     assert b"/Type3" not in (tmp_path / "accuracy_moons.pdf").read_bytes()  # fonts are embedded

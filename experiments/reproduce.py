@@ -97,12 +97,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.render:
             return 1
     tables = [load_table(name, overrides) for name in names]
+    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     if options.status or options.check:
-        return show_status(tables, store, options.method, check=options.check)
+        return show_status(plans, store, options.method, check=options.check)
     failures: list[Ended] = []
     try:
         if not options.render:
-            failures = run_tables(tables, store, options)
+            failures = run_plans(plans, store, options)
         status = render(tables, options)
     except KeyboardInterrupt:
         print("Interrupted. What is done is kept; the same command goes on from here.")
@@ -134,18 +135,17 @@ def default_tables(records: Path) -> tuple[str, ...]:
     )
 
 
-def run_tables(
-    tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
+def run_plans(
+    plans: Sequence[TablePlan | CurvePlan], store: RecordStore, options: argparse.Namespace
 ) -> list[Ended]:
     """Run the cells that are not done, in parallel, and return those that failed."""
     from experiments.running.engine import Engine, run_all
     from experiments.running.progress import RunProgress, estimates, seconds_of
 
-    if any(table.dataset == "hepmass" for table in tables):
+    if any(plan.dataset == "hepmass" for plan in plans):
         from experiments.datasets.hepmass import ensure_prepared
 
         ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
-    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     cells = [cell for plan in plans for cell in chosen_cells(plan, options.method)]
     states = [(cell, cell_state(cell, store)) for cell in cells]
     for _, found in states:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from experiments.cells.cell import Cell
-from experiments.cells.curves import CurvePlan, curves_of
-from experiments.cells.plan import TablePlan
 from experiments.cells.state import CellState, state_of
 from experiments.store.records import RecordStore
 from experiments.store.text import one_line
+
+if TYPE_CHECKING:
+    from experiments.cells.curves import CurvePlan
+    from experiments.cells.plan import TablePlan
 
 
 def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> list[Cell]:
@@ -19,7 +22,7 @@ def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> 
 
 
 def show_status(
-    tables: Sequence[TablePlan],
+    plans: Sequence[TablePlan | CurvePlan],
     store: RecordStore,
     methods: Sequence[str] | None = None,
     *,
@@ -34,7 +37,6 @@ def show_status(
     records = {store.path_of(record): record for record in scan}
     damaged = {damage.path: damage.reason for damage in scan.damaged}
     total: Counter[str] = Counter()
-    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     for plan in plans:
         counts: Counter[str] = Counter()
         notes: Counter[str] = Counter()

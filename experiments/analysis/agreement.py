@@ -64,10 +64,10 @@ def agreement(first: Record, second: Record) -> Agreement | None:
     )
 
 
-def agreement_lines(first: Records, second: Records) -> list[str]:
-    """Say how the accuracies of two runs agree, and what may be the cause if they do not."""
-    common = [key for key in first if key in second]
-    found = [(key, agreement(first[key], second[key])) for key in common]
+def agreement_lines(committed: Records, here: Records) -> list[str]:
+    """Say how accuracies agree with the committed ones, and what may be the cause if they do not."""
+    common = [key for key in committed if key in here]
+    found = [(key, agreement(committed[key], here[key])) for key in common]
     compared = [(key, one) for key, one in found if one is not None]
     n_identical = sum(one.identical for _, one in compared)
     beyond = [(key, one) for key, one in compared if one.beyond]
@@ -81,8 +81,8 @@ def agreement_lines(first: Records, second: Records) -> list[str]:
             for (dataset, task, method, *_), one in beyond
         ),
         *(
-            f"environments differ (first / second): {line}"
-            for line in common_differences((first[key], second[key]) for key in common)
+            f"environments differ (committed / here): {line}"
+            for line in common_differences((committed[key], here[key]) for key in common)
         ),
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,12 +46,11 @@ def render(
     directory: Path,
     *,
     whole: bool = True,
-    say: Callable[[str], None] = print,
 ) -> bool:
     """Write tables, figures and report below ``directory`` from its ``records``.
 
     ``whole`` says that these are all tables: a part of them has no comparison, claims or report.
-    ``say`` takes a line for each file. Returns whether every figure could be made.
+    Prints a line for each file. Returns whether every figure could be made.
     """
     results = read_results(plans, curves, to_frame(directory))
     tables, figures = directory / "tables", directory / "figures"
@@ -75,7 +74,7 @@ def render(
         texts = {table.name: to_markdown(table) for table in results.tables} | texts
         drawn.append(write(directory / "report.html", report_page(results, texts, figures)))
     for path in [*paths, *drawn]:
-        say(f"wrote {path}")
+        print(f"wrote {path}")
     for line in failures:
-        say(f"A figure could not be made: {line}")
+        print(f"A figure could not be made: {line}")
     return not failures

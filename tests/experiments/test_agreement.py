@@ -72,5 +72,5 @@ def test_means_beyond_their_interval_are_counted_apart(tmp_path):
         "1 with another mean within its interval",
         "1 with a mean beyond its interval",
         "beyond: moons/30 krda: +30.00 points, interval of ± 24.84",
-        "environments differ (first / second): processor A / B (3 cells)",
+        "environments differ (committed / here): processor A / B (3 cells)",
     ]

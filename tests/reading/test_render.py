@@ -22,7 +22,7 @@ from experiments.store.frame import to_frame
 NAMES = ("moons", "hepmass_sim")
 
 
-def test_every_file_is_written_and_named(rendered) -> None:
+def test_every_file_is_written(rendered) -> None:
     tables = {path.name for path in (rendered.directory / "tables").iterdir()}
     assert tables == {
         *(f"{name}{part}.{suffix}" for name in NAMES for part in ("", "-main", "-appendix")
@@ -37,7 +37,7 @@ def test_every_file_is_written_and_named(rendered) -> None:
 
 def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
     (tmp_path / "records").symlink_to(rendered.directory / "records")
-    render(rendered.plans, curves_of(rendered.plans), tmp_path, say=lambda line: None)
+    render(rendered.plans, curves_of(rendered.plans), tmp_path)
     for path in rendered.directory.rglob("*"):
         if path.is_file() and "records" not in path.parts:
             again = tmp_path / path.relative_to(rendered.directory)
@@ -47,7 +47,7 @@ def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
 def test_a_part_of_the_tables_has_no_comparisons_and_no_report(rendered, tmp_path: Path) -> None:
     (tmp_path / "records").symlink_to(rendered.directory / "records")
     plan = replace(rendered.plans[0], paper=("source_only",), ours=())
-    assert render([plan], [], tmp_path, whole=False, say=lambda line: None)
+    assert render([plan], [], tmp_path, whole=False)
     assert not (tmp_path / "report.html").exists()
     assert not (tmp_path / "tables" / "claims.md").exists()
 
@@ -125,6 +125,6 @@ def test_an_empty_store_gives_pages_without_numbers(rendered, tmp_path: Path) ->
     plans = [
         replace(plan, tasks=plan.tasks[:1], paper=("krda",), ours=()) for plan in rendered.plans
     ]
-    assert render(plans, [], tmp_path, say=lambda line: None)
+    assert render(plans, [], tmp_path)
     assert "<td>KRDA</td>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert not list(tmp_path.rglob("*.png"))

@@ -65,7 +65,7 @@ def agreement(first: Record, second: Record) -> Agreement | None:
 
 
 def agreement_lines(committed: Records, here: Records) -> list[str]:
-    """Say how accuracies agree with the committed ones, and what may be the cause if they do not."""
+    """Say how accuracies agree with the committed ones, and why they may not."""
     common = [key for key in committed if key in here]
     found = [(key, agreement(committed[key], here[key])) for key in common]
     compared = [(key, one) for key, one in found if one is not None]

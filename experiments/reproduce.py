@@ -10,7 +10,7 @@
     python -m experiments.reproduce --render               tables from records; runs nothing
     python -m experiments.reproduce --protocol smoke       tiny sizes, to see that everything works
 
-Records that are complete are not computed again, so an interrupted run goes on where it stopped,
+Records that are complete are not computed again, so an interrupted run continues where it stopped,
 and several runs on one directory share the work. The exit status is 1 if a cell failed, nothing
 more could be written, a record is damaged (--status) or the check failed; 130 after Ctrl-C; 141 if
 the reader of the output is gone, which ends the run; 74 if the output cannot be written. See
@@ -106,15 +106,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             failures = run_plans(plans, store, options)
         status = render(tables, options)
     except KeyboardInterrupt:
-        print("Interrupted. What is done is kept; the same command goes on from here.")
+        print("Interrupted. What is done is kept. The same command continues from here.")
         return 130
     except RawDataError as error:
         print(str(error))
         return 1
     except OSError as error:
         print(
-            f"Stopped, for a file could not be read or written: {error}\n"
-            "What is done is kept; once that is mended, the same command goes on from here."
+            f"Stopped: a file could not be read or written: {error}\n"
+            "What is done is kept. Once this is fixed, the same command continues from here."
         )
         return 1
     print_ledger(failures, options)

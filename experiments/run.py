@@ -135,7 +135,7 @@ def command_line() -> int:
     try:
         main()
     except KeyboardInterrupt:
-        word = "Interrupted. What is done is kept; the same command goes on from here."
+        word = "Interrupted. What is done is kept. The same command continues from here."
         print(word, file=sys.stderr)
         status = 130
     except SystemExit as ended:

@@ -1,4 +1,4 @@
-"""Is a fitted KRDA to be trusted? What can be said without target labels.
+"""Can a fitted KRDA be trusted? What can be said without target labels.
 
 :func:`assess` asks four questions. Do the densities describe the rows, at least as well as a plain
 Gaussian? Does the transport bring the source to the target? How many predictions depend on choices

@@ -1,4 +1,4 @@
-"""What the commands share: their common options, and the command that runs one cell alone."""
+"""What the commands share: options, a line on a record, and the command that runs one cell."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from experiments.catalogue import config_names
 from experiments.cells.cell import Cell
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, check_results
+from experiments.store.records import Record
 
 
 def command_parser(name: str, about: str | None, results: str) -> argparse.ArgumentParser:
@@ -47,6 +48,20 @@ def split_names(given: Sequence[str] | None, known: Sequence[str]) -> list[str] 
         found = ", ".join(map(repr, unknown)) or "no name"
         raise ValueError(f"{found} given; choose from {', '.join(known)}")
     return names
+
+
+def describe(record: Record) -> str:
+    """Say in a line what a record holds: the mean, its interval and the single accuracies."""
+    from experiments.analysis.intervals import mean_and_interval
+
+    name = f"{record.dataset}/{record.task} {record.method}"
+    done = [100 * accuracy for accuracy in record.accuracies]
+    if not done:
+        return f"{name}: no repetition done of {len(record.outcomes)}"
+    interval = mean_and_interval(done)
+    width = "" if interval.half_width is None else f" ± {interval.half_width:.1f}"
+    single = " ".join(f"{accuracy:.1f}" for accuracy in done)
+    return f"{name}: {interval.mean:.1f}{width} % ({single})"
 
 
 def rerun_command(cell: Cell, results: Path, protocol: str, overrides: Sequence[str] = ()) -> str:

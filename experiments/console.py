@@ -44,7 +44,7 @@ def run_command(command: Callable[[], int]) -> int:
     streams = sys.stdout, sys.stderr
     for stream in streams:
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="backslashreplace", line_buffering=True)
     sys.stdout, sys.stderr = (_Stream(stream) for stream in streams)
     try:
         status = command()

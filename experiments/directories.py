@@ -37,7 +37,5 @@ def nothing_there(results: Path) -> str | None:
     if results != DEFAULT_RESULTS or (results / "records").is_dir():
         return None
     return (
-        f"There are no records in {results}, for nothing was run into it yet. Those of the "
-        f"repository are read with --results {COMMITTED_RESULTS} (make: "
-        f"RESULTS={COMMITTED_RESULTS})."
+        f"There are no records in {results}. Read the committed ones: --results {COMMITTED_RESULTS}"
     )

@@ -21,6 +21,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -28,16 +29,14 @@ from experiments.threads import limit_threads, set_thread_variables
 
 set_thread_variables()
 
-from experiments.analysis.agreement import agreement, environment_difference
-from experiments.analysis.intervals import mean_and_interval
+from experiments.analysis.agreement import environment_difference
 from experiments.catalogue import config_names
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import CellState, cell_state
-from experiments.commands import command_parser, rerun_command
+from experiments.commands import command_parser, describe, rerun_command
 from experiments.console import run_command
 from experiments.directories import nothing_there
-from experiments.published import STAND_INS, has_published, published
 from experiments.store.records import Record, RecordStore
 
 
@@ -98,18 +97,11 @@ def explain(record: Record, found: CellState, path: Path) -> list[str]:
         "stale": "of other code, data or library versions than those that are here",
         "unavailable": f"its data cannot be loaded, so nothing was compared: {found.reason}",
     }
-    mean = "no mean"
-    if record.accuracies:
-        interval = mean_and_interval([100 * a for a in record.accuracies])
-        width = interval.half_width
-        mean = f"mean {interval.mean:.2f} %"
-        mean += "" if width is None else f" ± {width:.2f} (95 % interval)"
     return [
         f"{record.dataset}/{record.task} {record.method}: {found.state}",
         *([notes[found.state]] if found.state in notes else []),
         str(path),
-        f"{mean}, {len(record.accuracies)} of {len(record.outcomes)} repetitions",
-        _published_line(record),
+        describe(record),
         "",
         yaml.safe_dump(asdict(record), sort_keys=False, allow_unicode=True),
     ]
@@ -117,38 +109,18 @@ def explain(record: Record, found: CellState, path: Path) -> list[str]:
 
 def compare(stored: Record, fresh: Record) -> list[str]:
     """Say how a record differs from a fresh run of its cell, apart from times and machines."""
-    differences = [
-        f"{name} differs: stored {getattr(stored, name)}, now {getattr(fresh, name)}"
-        for name in ("data_sha256", "code_fingerprint", "identity")
-        if getattr(stored, name) != getattr(fresh, name)
+    compared: list[tuple[str, Any, Any, tuple[str, ...]]] = [
+        ("", stored, fresh, ("data_sha256", "code_fingerprint", "identity"))
     ]
-    numbers = [
-        f"repetition {old.repetition}, {name} differs: "
-        f"stored {getattr(old, name)!r}, now {getattr(new, name)!r}"
-        for old, new in zip(stored.outcomes, fresh.outcomes, strict=True)
-        for name in ("seed", "status", "accuracy")
+    for old, new in zip(stored.outcomes, fresh.outcomes, strict=True):
+        what = f"repetition {old.repetition}, "
+        compared.append((what, old, new, ("seed", "status", "accuracy")))
+    return [
+        f"{what}{name} differs: stored {getattr(old, name)!r}, now {getattr(new, name)!r}"
+        for what, old, new, names in compared
+        for name in names
         if getattr(old, name) != getattr(new, name)
     ]
-    found = agreement(stored, fresh)
-    if found is not None and not found.identical:
-        where = "beyond" if found.beyond else "within"
-        numbers.append(
-            f"The mean differs by {found.points:+.2f} points, {where} its interval of "
-            f"± {found.half_width:.2f} points."
-        )
-    if differences and not numbers:
-        numbers = ["Seeds and accuracies of the repetitions are identical nevertheless."]
-    return differences + numbers
-
-
-def _published_line(record: Record) -> str:
-    known = published(record.dataset) if has_published(record.dataset) else {}
-    cell = known.get((record.task, record.method))
-    if cell is None:
-        return "published: the paper has no such cell"
-    other = STAND_INS.get(record.dataset)
-    aside = "" if other is None else f", for {other}, which is other data"
-    return f"published: {cell.mean:g} ± {cell.ci95:g} %{aside}"
 
 
 if __name__ == "__main__":

@@ -84,8 +84,7 @@ def marginals(cell: Cell) -> pd.DataFrame:
     """Kolmogorov-Smirnov statistics of repetition 0's columns to the target's, a row a column."""
     model, data = fit_repetition(cell)
     before, after = (
-        column_distances(rows, data.Xt).kolmogorov_smirnov
-        for rows in (data.Xs, model.transform(data.Xs))
+        column_distances(rows, data.Xt) for rows in (data.Xs, model.transform(data.Xs))
     )
     found = pd.DataFrame({"column": range(len(before)), "before": before, "after": after})
     return found.assign(task=cell.task, identity=stored_identity(cell))[list(MARGINALS)]

@@ -10,7 +10,7 @@
     python -m experiments.reproduce --render               tables from records; runs nothing
     python -m experiments.reproduce --protocol smoke       tiny sizes, to see that everything works
 
-Records that are complete are not computed again, so an interrupted run goes on where it stopped,
+Records that are complete are not computed again, so an interrupted run continues where it stopped,
 and several runs on one directory share the work. The exit status is 1 if a cell failed, nothing
 more could be written, a record is damaged (--status) or the check failed; 130 after Ctrl-C; 141 if
 the reader of the output is gone, which ends the run; 74 if the output cannot be written. See
@@ -32,13 +32,11 @@ from experiments.threads import set_thread_variables
 
 set_thread_variables()
 
-from rich.console import Console
-
 from experiments.catalogue import config_names
 from experiments.cells.plan import CurvePlan, TablePlan, curves_of, load_table
 from experiments.cells.state import cell_state
 from experiments.commands import command_parser, rerun_command, split_names
-from experiments.console import OutputLost, run_command
+from experiments.console import run_command
 from experiments.datasets.raw import RawDataError
 from experiments.directories import COMMITTED_RESULTS, nothing_there
 from experiments.settings import check_seconds, check_whole
@@ -48,13 +46,6 @@ from experiments.store.records import RecordStore
 # What runs or renders cells loads numerical libraries; --status does without.
 if TYPE_CHECKING:
     from experiments.running.engine import Ended
-
-
-class _Console(Console):
-    """Rich's console, which leaves a closed pipe to :func:`experiments.console.run_command`."""
-
-    def on_broken_pipe(self) -> None:
-        raise OutputLost(BrokenPipeError())
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -93,42 +84,39 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and give its exit status."""
     options = parse_arguments(arguments)
-    console = _Console(highlight=False, soft_wrap=True, markup=False)
     store = RecordStore(options.results / "records")
     overrides = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
     names = options.table or default_tables(store.root)
-    console.print(f"Results: {options.results}")
+    print(f"Results: {options.results}")
     if "hepmass_sim" in names:
-        console.print(
-            "Table hepmass_sim is SIMULATED; docs/hepmass.md says how to get the real data."
-        )
+        print("Table hepmass_sim is SIMULATED; docs/hepmass.md says how to get the real data.")
     absence = nothing_there(options.results)
     if absence and (options.status or options.check or options.render):
-        console.print(absence)
+        print(absence)
         if options.render:
             return 1
     tables = [load_table(name, overrides) for name in names]
+    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     if options.status or options.check:
-        plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
-        return show_status(console, plans, store, options.method, check=options.check)
+        return show_status(plans, store, options.method, check=options.check)
     failures: list[Ended] = []
     try:
         if not options.render:
-            failures = run_tables(console, tables, store, options)
-        status = render(console, tables, store, options)
+            failures = run_plans(plans, store, options)
+        status = render(tables, options)
     except KeyboardInterrupt:
-        console.print("Interrupted. What is done is kept; the same command goes on from here.")
+        print("Interrupted. What is done is kept. The same command continues from here.")
         return 130
     except RawDataError as error:
-        console.print(str(error))
+        print(str(error))
         return 1
     except OSError as error:
-        console.print(
-            f"Stopped, for a file could not be read or written: {error}\n"
-            "What is done is kept; once that is mended, the same command goes on from here."
+        print(
+            f"Stopped: a file could not be read or written: {error}\n"
+            "What is done is kept. Once this is fixed, the same command continues from here."
         )
         return 1
-    print_ledger(console, failures, options)
+    print_ledger(failures, options)
     return 1 if failures else status
 
 
@@ -146,35 +134,34 @@ def default_tables(records: Path) -> tuple[str, ...]:
     )
 
 
-def run_tables(
-    console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
+def run_plans(
+    plans: Sequence[TablePlan | CurvePlan], store: RecordStore, options: argparse.Namespace
 ) -> list[Ended]:
     """Run the cells that are not done, in parallel, and return those that failed."""
     from experiments.running.engine import Engine, run_all
     from experiments.running.progress import RunProgress, estimates, seconds_of
 
-    if any(table.dataset == "hepmass" for table in tables):
+    if any(plan.dataset == "hepmass" for plan in plans):
         from experiments.datasets.hepmass import ensure_prepared
 
         ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
-    plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     cells = [cell for plan in plans for cell in chosen_cells(plan, options.method)]
     states = [(cell, cell_state(cell, store)) for cell in cells]
     for _, found in states:
         if found.state == "damaged":
-            console.print(f"{found.reason}: computed again")
+            print(f"{found.reason}: computed again")
     todo = [cell for cell, found in states if found.state != "done"]
     seconds = estimates([options.results, COMMITTED_RESULTS] if todo else [])
     # Long cells first, so that none of them is left alone at the end; unknown ones before all.
     todo.sort(key=lambda cell: -seconds_of(cell, seconds))
-    progress = RunProgress(console, todo, seconds, options.jobs)
-    console.print(
+    progress = RunProgress(todo, seconds, options.jobs)
+    print(
         f"{len(cells)} cells: {len(cells) - len(todo)} done already, {len(todo)} to run on "
         f"{min(options.jobs, max(len(todo), 1))} processes{progress.left()}"
     )
     failures: list[Ended] = []
     engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)
-    with progress, closing(run_all(engine, todo)) as events:
+    with closing(run_all(engine, todo)) as events:
         for ended in events:
             progress.show(ended)
             if ended is not None and ended.errors:
@@ -182,11 +169,9 @@ def run_tables(
     return failures
 
 
-def render(
-    console: Console, tables: Sequence[TablePlan], store: RecordStore, options: argparse.Namespace
-) -> int:
+def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
     """Write tables, figures and report from the records; 1 if a figure could not be made."""
-    fitted, say = True, console.print
+    fitted = True
     if not options.render:
         # Nothing else needs what these load.
         from experiments.threads import limit_threads
@@ -194,28 +179,31 @@ def render(
         limit_threads()
         from experiments import fits
 
-        fitted = fits.update(tables, options.results / "figures", say)
+        fitted = fits.update(tables, options.results / "figures", print)
     from experiments.reading import render as reading
-    from experiments.reading.agreement import compare_with_committed
     from experiments.store.frame import write_all_csv
 
     # Of all tables together: a part of them would leave out the others' cells.
     whole = not options.table
-    drawn = reading.render(tables, curves_of(tables), options.results, whole=whole, say=say)
-    say(f"wrote {write_all_csv(options.results)}")
-    if not options.render and options.protocol == "paper":
-        compare_with_committed(tables, store, RecordStore(COMMITTED_RESULTS / "records"), say)
+    drawn = reading.render(tables, curves_of(tables), options.results, whole=whole)
+    print(f"wrote {write_all_csv(options.results)}")
+    committed = options.results.resolve() == COMMITTED_RESULTS.resolve()
+    if not (options.render or committed) and options.protocol == "paper":
+        from experiments.analysis.agreement import agreement_lines, records_by_cell
+
+        both = (records_by_cell(results) for results in (COMMITTED_RESULTS, options.results))
+        print("Beside the committed results:", *agreement_lines(*both), sep="\n  ")
     return int(not (fitted and drawn))
 
 
-def print_ledger(console: Console, failures: Sequence[Ended], options: argparse.Namespace) -> None:
+def print_ledger(failures: Sequence[Ended], options: argparse.Namespace) -> None:
     """Print every failure, and for each cell the command that runs just it again."""
     if failures:
-        console.print(f"\n{len(failures)} cells failed:")
+        print(f"\n{len(failures)} cells failed:")
     for ended in failures:
         for error in ended.errors:
-            console.print(f"  {ended.cell.label}, {error}")
-        console.print(f"    {rerun_command(ended.cell, options.results, options.protocol)}")
+            print(f"  {ended.cell.label}, {error}")
+        print(f"    {rerun_command(ended.cell, options.results, options.protocol)}")
 
 
 def _terminate(number: int, frame: object) -> None:

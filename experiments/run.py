@@ -38,12 +38,13 @@ from experiments.catalogue import CONFIG_DIRECTORY
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config
 from experiments.cells.repetitions import describe_error
+from experiments.commands import describe
 from experiments.console import run_command
 from experiments.directories import check_results
 from experiments.running.engine import Engine
 from experiments.running.jobs import JobNote, is_single, ledger, read_notes
 from experiments.settings import check_seconds
-from experiments.store.records import Record, RecordStore
+from experiments.store.records import RecordStore
 from experiments.whole_files import write_text
 
 
@@ -126,20 +127,6 @@ def _tune(cell: Cell, runtime: DictConfig, note: JobNote) -> float:
     return mean
 
 
-def describe(record: Record) -> str:
-    """One line for a person: the mean, its interval and the single accuracies."""
-    from experiments.analysis.intervals import mean_and_interval
-
-    name = f"{record.dataset}/{record.task} {record.method}"
-    done = [100 * accuracy for accuracy in record.accuracies]
-    if not done:
-        return f"{name}: no repetition done of {len(record.outcomes)}"
-    interval = mean_and_interval(done)
-    width = "" if interval.half_width is None else f" ± {interval.half_width:.1f}"
-    single = " ".join(f"{accuracy:.1f}" for accuracy in done)
-    return f"{name}: {interval.mean:.1f}{width} % ({single})"
-
-
 _hydra = hydra.main(version_base="1.3", config_path=str(CONFIG_DIRECTORY), config_name="benchmark")
 main = _hydra(job)
 
@@ -150,7 +137,7 @@ def command_line() -> int:
     try:
         main()
     except KeyboardInterrupt:
-        word = "Interrupted. What is done is kept; the same command goes on from here."
+        word = "Interrupted. What is done is kept. The same command continues from here."
         print(word, file=sys.stderr)
         status = 130
     except SystemExit as ended:

@@ -6,16 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from experiments.cells.cell import Cell
 from experiments.cells.state import CellState, state_of
 from experiments.store.records import RecordStore
 from experiments.store.text import one_line
 
 if TYPE_CHECKING:
-    from experiments.cells.plan import CurvePlan
-    from experiments.cells.plan import TablePlan
+    from experiments.cells.plan import CurvePlan, TablePlan
 
 
 def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> list[Cell]:
@@ -24,7 +21,6 @@ def chosen_cells(plan: TablePlan | CurvePlan, methods: Sequence[str] | None) -> 
 
 
 def show_status(
-    console: Console,
     plans: Sequence[TablePlan | CurvePlan],
     store: RecordStore,
     methods: Sequence[str] | None = None,
@@ -58,14 +54,14 @@ def show_status(
                 notes[f"stale: {cell.label}"] += 1
         if counts:
             states = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
-            console.print(f"{plan.name}: {counts.total()} cells: {states}")
+            print(f"{plan.name}: {counts.total()} cells: {states}")
         for note, n in notes.items():
-            console.print(f"  {n} {note}")
+            print(f"  {n} {note}")
         total += counts
     for path, reason in damaged.items():
-        console.print(one_line(f"damaged: {path}: {reason}"))
+        print(one_line(f"damaged: {path}: {reason}"))
     if total["stale"]:
-        console.print(
+        print(
             f"Stale: {total['stale']} of the cells above; what is rendered of them is not of this "
             "code."
         )

@@ -16,10 +16,9 @@ import pandas as pd
 from experiments.analysis.cells import KRDA
 from experiments.analysis.intervals import mean_and_interval
 from experiments.analysis.rounding import DECIMALS, MISSING, number, signed
-from experiments.catalogue import method_label
+from experiments.catalogue import method_label, read_config
 from experiments.published import published
 from experiments.published.anomalies import anomalies
-from experiments.reading.glossary import config
 from experiments.reading.markdown import grid
 from experiments.reading.wording import plus_minus
 
@@ -70,7 +69,9 @@ def survival(found: pd.DataFrame) -> str:
     """Which of the paper's ranks on moons survive new draws; a part of docs/statistics.md."""
     tasks, values = list(found.columns[:-1]), published("moons")
     means = summary(found[[MEAN]]).set_index(["positions", "method"])
-    methods = [m for m in config("table", "moons")["paper"] if m in found.index.unique("method")]
+    methods = [
+        m for m in read_config("table", "moons")["paper"] if m in found.index.unique("method")
+    ]
     methods.remove("target_only")
     printed = {m: math.fsum(values[t, m].mean for t in tasks) / len(tasks) for m in methods}
     order = sorted(methods, key=lambda method: -printed[method])
@@ -111,7 +112,7 @@ def survival(found: pd.DataFrame) -> str:
                 f"{(signs > 0).sum()} keep it, {(signs == 0).sum()} are undecided, {len(turned)} "
                 f"reversed{listed}."
             )
-    labels = map(config("table", "moons")["task_label"].format, tasks)
+    labels = map(read_config("table", "moons")["task_label"].format, tasks)
     counts_head = ["Draws in which KRDA is best or tied", *labels, MEAN]
     return "\n\n".join([grid(head, rows.values()), grid(counts_head, best), "\n".join(lines)])
 

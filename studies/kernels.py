@@ -12,13 +12,18 @@ directory is compared with each further one. Nothing is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.analysis.agreement import Agreement, agreement, common_differences
+from experiments.analysis.agreement import (
+    Agreement,
+    Records,
+    agreement,
+    common_differences,
+    records_by_cell,
+)
 from experiments.catalogue import method_label
 from experiments.reading.markdown import between, escape, grid
-from experiments.store.records import Record, RecordStore
 from experiments.whole_files import write_text
 from studies.common import command
 
@@ -27,16 +32,6 @@ _HEAD = (
     "Method", "Cells", "Identical to the digit", "With another accuracy",
     "Largest difference of a mean, points", "The same in half-widths", "Means beyond",
 )  # fmt: skip
-
-Records = Mapping[tuple[str, ...], Record]
-
-
-def records_by_cell(results: Path) -> Records:
-    """Read all records of a directory of results, by what must be equal to compare them."""
-    return {
-        (r.dataset, r.task, r.method, r.config_sha256, r.data_sha256): r
-        for r in RecordStore(results / "records").scan()
-    }
 
 
 def comparison(first: Records, second: Records) -> str:

@@ -25,7 +25,7 @@ def signed(value: float) -> str:
     return text.replace("-", "−") if text.startswith("-") or text == "0.0" else f"+{text}"
 
 
-def between(value: float, low: float, high: float, *, sign: bool = False) -> str:
+def with_ends(value: float, low: float, high: float, *, sign: bool = False) -> str:
     """A value and the ends of its interval in brackets; NaN has neither."""
     text = signed if sign else number
     if value != value:

@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-import yaml
-
-from experiments.catalogue import CONFIG_DIRECTORY, about
-
-
-def config(group: str, name: str) -> dict[str, Any]:
-    """The config of a name in a group, such as "table"; empty if there is none."""
-    path = CONFIG_DIRECTORY / group / f"{name}.yaml"
-    found: dict[str, Any] = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
-    return found
+from experiments.catalogue import about, read_config
 
 
 def methods_glossary(methods: Iterable[str]) -> str:
@@ -26,4 +16,4 @@ def methods_glossary(methods: Iterable[str]) -> str:
 
 def task_naming(dataset: str) -> str:
     """Say what the names of a data set's tasks mean; empty if its config says nothing."""
-    return str(config("dataset", dataset).get("naming", ""))
+    return str(read_config("dataset", dataset).get("naming", ""))

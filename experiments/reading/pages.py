@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.analysis.cells import KRDA, REFERENCES
 from experiments.analysis.claims import UNCHECKED, claims
 from experiments.analysis.comparisons import left_out, rank_correlation
-from experiments.analysis.rounding import DECIMALS, MISSING, between, number
+from experiments.analysis.rounding import DECIMALS, MISSING, number, with_ends
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.reading.markdown import escape, items, page
@@ -93,9 +93,9 @@ def comparison_grid(own: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "Method": method_label(row.method),
-            "mean": between(row.mean, row.mean_low, row.mean_high),
-            "IQM": between(row.iqm, row.iqm_low, row.iqm_high),
-            "KRDA minus (IQM)": between(
+            "mean": with_ends(row.mean, row.mean_low, row.mean_high),
+            "IQM": with_ends(row.iqm, row.iqm_low, row.iqm_high),
+            "KRDA minus (IQM)": with_ends(
                 row.krda_minus_iqm, row.krda_minus_low, row.krda_minus_high, sign=True
             ),
             "rank": _rank(row.rank_paper),
@@ -104,7 +104,7 @@ def comparison_grid(own: pd.DataFrame) -> pd.DataFrame:
             "KRDA's wins/ties/losses": MISSING
             if math.isnan(row.p)
             else f"{row.krda_wins}/{row.ties}/{row.krda_losses}",
-            "median difference": between(row.median_difference, math.nan, math.nan, sign=True),
+            "median difference": with_ends(row.median_difference, math.nan, math.nan, sign=True),
             "p": _p(row.p),
             "p by Holm": _p(row.p_holm),
             "smallest p": _p(row.smallest_p),

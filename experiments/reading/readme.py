@@ -17,9 +17,9 @@ import pandas as pd
 
 from experiments.analysis.cells import means_of_table
 from experiments.analysis.rounding import MISSING
-from experiments.catalogue import method_label
+from experiments.catalogue import method_label, read_config
 from experiments.published import METHODS, STAND_INS
-from experiments.reading.glossary import config, methods_glossary, task_naming
+from experiments.reading.glossary import methods_glossary, task_naming
 from experiments.reading.markdown import between, escape, grid
 from experiments.reading.wording import mean_text
 from experiments.store.frame import to_frame
@@ -51,7 +51,7 @@ def summary(tables: Path) -> str:
     for name, title in TITLES.items():
         if not (tables / f"{name}.csv").is_file():
             continue
-        simulated = config("table", name)["dataset"] in STAND_INS
+        simulated = read_config("table", name)["dataset"] in STAND_INS
         for label, means in means_of_table(_cells(tables, name)).items():
             rows = list(means.reindex(ROWS).itertuples())
             columns += [[mean_text(row, what) for row in rows] for what in ("ours", "published")]
@@ -69,7 +69,7 @@ def summary(tables: Path) -> str:
 def _cells(tables: Path, name: str) -> pd.DataFrame:
     """The cells of a table as its CSV file has them."""
     cells = pd.read_csv(tables / f"{name}.csv", dtype={"task": str, "accuracies": str})
-    table = config("table", name)
+    table = read_config("table", name)
     return cells.assign(
         accuracies=[[float(a) for a in str(text).split(";")] for text in cells.accuracies],
         complete=cells.n_done == cells.n_repetitions,

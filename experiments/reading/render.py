@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,18 +45,16 @@ def render(
     directory: Path,
     *,
     whole: bool = True,
-    say: Callable[[str], None] = print,
 ) -> bool:
     """Write tables, figures and report below ``directory`` from its ``records``.
 
     ``whole`` says that these are all tables: a part of them has no comparison, claims or report.
-    ``say`` takes a line for each file, and for each figure that is left out. Returns whether every
-    figure could be made.
+    Prints a line for each file. Returns whether every figure could be made.
     """
     results = read_results(plans, curves, to_frame(directory))
     tables, figures = directory / "tables", directory / "figures"
     paths = render_tables([*results.tables, *results.parts], tables)
-    drawn, failures = render_figures(results, figures, say)
+    drawn, failures = render_figures(results, figures)
     if whole:
         records = records_of(plans, RecordStore(directory / "records"))
         texts = {
@@ -75,7 +73,7 @@ def render(
         texts = {table.name: to_markdown(table) for table in results.tables} | texts
         drawn.append(write(directory / "report.html", report_page(results, texts, figures)))
     for path in [*paths, *drawn]:
-        say(f"wrote {path}")
+        print(f"wrote {path}")
     for line in failures:
-        say(f"A figure could not be made: {line}")
+        print(f"A figure could not be made: {line}")
     return not failures

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
 
 from markdown_it import MarkdownIt
-from PIL import Image
 
 from experiments.reading.figures import Figure, figures_beside, figures_of
 from experiments.reading.pages import overview
 from experiments.reading.results import Results
 
-WIDTH = 1400
-"""Pixels; wider figures are made smaller."""
-
 
 def report_page(results: Results, pages: Mapping[str, str], figures: Path) -> str:
     """The report as HTML, from the Markdown of its pages and the figures in a directory.
 
-    The same pages and figures give the same text. A figure that is not there is named in its place.
+    The same pages and figures give the same text.
     """
     sections = {"overview": _to_html(overview(results.tables))}
     sections |= {name: _to_html(text) for name, text in pages.items()}
@@ -48,21 +43,7 @@ def _figures(figures: Iterable[Figure], directory: Path) -> str:
     for figure in figures:
         path, caption = directory / f"{figure.name}.png", html.escape(figure.caption)
         if path.is_file():
-            image = f'<img src="{_data(path)}" alt="{caption}">'
-        elif figure.optional:
-            continue
-        else:
-            image = f"<p>The figure <code>{figure.name}</code> is not there.</p>"
-        parts.append(f"<figure>{image}<figcaption>{caption}</figcaption></figure>\n")
+            content = base64.b64encode(path.read_bytes()).decode("ascii")
+            image = f'<img src="data:image/png;base64,{content}" alt="{caption}">'
+            parts.append(f"<figure>{image}<figcaption>{caption}</figcaption></figure>\n")
     return "".join(parts)
-
-
-def _data(path: Path) -> str:
-    """A picture made small, as an address that holds it."""
-    with Image.open(path) as opened:
-        image = opened.convert("RGB")
-    image.thumbnail((WIDTH, image.height))
-    buffer = io.BytesIO()
-    # Few colours fill a diagram: a palette takes a fraction of the bytes.
-    image.quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"

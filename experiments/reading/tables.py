@@ -78,7 +78,6 @@ def sections(table: Table) -> Iterator[tuple[str, pd.DataFrame | list[str]]]:
     """Everything below the table itself: titles, which may be empty, with a grid or sentences."""
     yield "", [wording.glossary(table), *wording.caption(table)]
     yield "Repetitions that are not done", list(wording.failures(table))
-    yield "Missing cells", list(wording.missing(table))
     if table.published:
         yield "Distances from the published values, and verdicts", _distances(table)
     if len(table.placebo):

@@ -127,11 +127,3 @@ def failures(table: Table) -> Iterator[str]:
                 f"{cell.label}, {cell.task_label}, repetition {run.repetition + 1} (seed "
                 f"{run.seed}): {run.status}: {one_line(str(run.error), 300)}"
             )
-
-
-def missing(table: Table) -> Iterator[str]:
-    """One item for each method that lacks records, with its tasks."""
-    for label, cells in table.cells.groupby("label", sort=False):
-        absent = cells[~cells.recorded].task_label
-        if len(absent):
-            yield f"{label}: {'all tasks' if len(absent) == len(cells) else ', '.join(absent)}"

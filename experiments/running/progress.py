@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.cells.cell import Cell
 from experiments.store.frame import frame_of, to_frame
@@ -17,8 +15,7 @@ from experiments.store.frame import frame_of, to_frame
 if TYPE_CHECKING:
     from experiments.running.engine import Ended
 
-PLAIN_SECONDS = 30.0
-"""Time between two lines of progress without a terminal."""
+SECONDS_BETWEEN_LINES = 30.0
 
 
 def estimates(results: Iterable[Path]) -> dict[str, float]:
@@ -35,41 +32,24 @@ def seconds_of(cell: Cell, seconds: Mapping[str, float]) -> float:
 
 
 class RunProgress:
-    """How far a run is: a bar on a terminal, elsewhere a line now and then."""
+    """How far a run is: a line now and then."""
 
-    def __init__(
-        self, console: Console, cells: Sequence[Cell], seconds: Mapping[str, float], n_workers: int
-    ) -> None:
-        self.console = console
+    def __init__(self, cells: Sequence[Cell], seconds: Mapping[str, float], n_workers: int) -> None:
         self.open = list(cells)
         self.seconds = seconds
         self.n_workers = n_workers
         self.n_cells, self.n_failed = len(cells), 0
-        self.spoken = time.monotonic()
-        columns = TextColumn("cells"), BarColumn(), TextColumn("{task.fields[state]}")
-        self.bar = Progress(
-            *columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal
-        )
-        self.task = self.bar.add_task("", total=len(cells), state=str(self))
-
-    def __enter__(self) -> None:
-        self.bar.start()
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.stop()
-        if self.n_cells and error[0] is None:
-            self.console.print(str(self))
+        self.last_line = time.monotonic()
 
     def show(self, ended: Ended | None) -> None:
         """Note that a cell has ended, or that time has passed."""
         if ended is not None:
             self.open.remove(ended.cell)
             self.n_failed += bool(ended.errors)
-        self.bar.update(self.task, completed=self.n_cells - len(self.open), state=str(self))
         now = time.monotonic()
-        if not self.console.is_terminal and now - self.spoken >= PLAIN_SECONDS:
-            self.console.print(f"{time.strftime('%H:%M:%S')} {self}")
-            self.spoken = now
+        if not self.open or now - self.last_line >= SECONDS_BETWEEN_LINES:
+            print(f"{time.strftime('%H:%M:%S')} {self}")
+            self.last_line = now
 
     def __str__(self) -> str:
         n_done = self.n_cells - len(self.open) - self.n_failed

@@ -113,11 +113,10 @@ def _revision() -> dict[str, Any]:
         return done.stdout.strip()
 
     try:
-        top, revision = git("rev-parse", "--show-toplevel", "HEAD").splitlines()
-        if Path(top).resolve() == _ROOT.resolve():
+        if (_ROOT / ".git").exists():
             # Results change while a run writes them; that is no change of what produces them.
             changes = git("status", "--porcelain", "--untracked-files=no", "--", ":!results")
-            return {"git_revision": revision, "git_clean": changes == ""}
-    except (OSError, subprocess.SubprocessError, ValueError):
+            return {"git_revision": git("rev-parse", "HEAD"), "git_clean": changes == ""}
+    except (OSError, subprocess.SubprocessError):
         pass
     return {"git_revision": None, "git_clean": None}

@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Any
 
+from krda.command.console import printable
+
 ERROR_LENGTH = 2000
 """Most characters of an error that a record keeps."""
 
@@ -22,10 +24,7 @@ def sha256_of(value: Any) -> str:
 
 def one_line(text: str, length: int = ERROR_LENGTH) -> str:
     """Make a text one printable line; a longer one ends with how many characters are left out."""
-    line = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii")
-        for c in " ".join(text.split())
-    )
+    line = printable(" ".join(text.split()))
     if len(line) <= length:
         return line
     kept = line[: length - 40].rstrip()

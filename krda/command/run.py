@@ -46,8 +46,6 @@ def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
         raise TableError(
             f"{path} exists. Name another file with --output, or overwrite it with --force."
         )
-    if path.exists() and not path.stat().st_mode & 0o222:
-        raise TableError(f"--output names a file that is read-only: {path}. Name another file.")
 
 
 def write_predictions(path: Path, columns: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Is a fitted KRDA to be trusted? What can be said without target labels.
+"""Can a fitted KRDA be trusted? What can be said without target labels.
 
 :func:`assess` asks four questions. Do the densities describe the rows, at least as well as a plain
 Gaussian? Does the transport bring the source to the target? How many predictions depend on choices
@@ -304,7 +304,7 @@ def _judge(fit: KRDA, source: _Fold, target: _Fold, unit: FloatArray) -> _Judgem
     candidates = [X[:, used] for X in (source.judged, fit._transport(source.judged), standardized)]
     return _Judgement(
         np.array([energy_distance(X / unit, goal / unit, unit=1.0) for X in candidates]),
-        np.array([column_distances(X, goal).kolmogorov_smirnov for X in candidates[:2]]),
+        np.array([column_distances(X, goal) for X in candidates[:2]]),
         [_likelihoods(fit, "source", source), _likelihoods(fit, "target", target)],
         [source.numbers, target.numbers],
     )

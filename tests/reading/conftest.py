@@ -21,12 +21,11 @@ ERROR = 'ValueError: <script>alert("lost & found")</script>'
 
 
 class Rendered(NamedTuple):
-    """Where the files are, of which plans, and what was said."""
+    """Where the files are, and of which plans."""
 
     directory: Path
     plans: list[TablePlan]
     results: Results
-    lines: list[str]
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +38,6 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     ]
     store = RecordStore(directory / "records")
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
-    lines: list[str] = []
     curves = curves_of(plans)
-    assert render(plans, curves, directory, say=lines.append)
-    return Rendered(directory, plans, read_results(plans, curves, to_frame(directory)), lines)
+    assert render(plans, curves, directory)
+    return Rendered(directory, plans, read_results(plans, curves, to_frame(directory)))

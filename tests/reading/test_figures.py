@@ -16,12 +16,7 @@ from experiments.catalogue import method_label
 from experiments.cells.plan import load_curve
 from experiments.reading.figures import Figure, render_figures
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
-from experiments.reading.figures.comparisons import (
-    costs,
-    draw_differences,
-    draw_ranks,
-    draw_runtime,
-)
+from experiments.reading.figures.comparisons import draw_differences, draw_ranks
 from experiments.reading.figures.densities import draw_marginals
 from experiments.reading.figures.numbers import MARGINALS, ROWS, load, save
 from experiments.reading.figures.style import LINES
@@ -62,7 +57,6 @@ def test_missing_and_unfinished_cells_are_marked() -> None:
     for draw in (draw_accuracy, draw_differences):
         assert "missing" in texts(draw(table))
         assert "4/5" in texts(draw(table))
-    assert costs(table).isna().all(axis=1)[["SA"]].all()
 
 
 def test_differences_are_ours_minus_published_and_suspect_values_marked() -> None:
@@ -74,19 +68,9 @@ def test_differences_are_ours_minus_published_and_suspect_values_marked() -> Non
     assert "†" in texts(figure)  # SA's column
 
 
-def test_costs_are_medians_of_seconds_and_means_over_the_tasks() -> None:
-    table = table_of()
-    found = costs(table)
-    assert list(found.index) == list(table.labels.values())
-    assert found.seconds.eq(0.1).all()
-    krda = table.cells["mean"][table.cells.method == "krda"].mean()
-    assert found.accuracy["KRDA"] == pytest.approx(krda)
-    assert draw_runtime(table) is not None
-
-
 def test_nothing_is_drawn_of_nothing() -> None:
     empty = Table(PLAN, runs_of({}))
-    for draw in (draw_accuracy, draw_differences, draw_runtime, draw_ranks):
+    for draw in (draw_accuracy, draw_differences, draw_ranks):
         assert draw(empty) is None
     assert draw_ranks(table_of()) is not None
 
@@ -154,7 +138,7 @@ def test_a_figure_that_fails_costs_no_other_one(rendered, tmp_path: Path, monkey
         yield Figure(f"accuracy_{table.name}", "", lambda _: draw_accuracy(table))
 
     monkeypatch.setattr("experiments.reading.figures.figures_of", broken)
-    _, failures = render_figures(rendered.results, tmp_path, lambda line: None)
+    _, failures = render_figures(rendered.results, tmp_path)
     assert failures == ["broken: ZeroDivisionError: division by zero"] * 2
     assert (tmp_path / "accuracy_moons.png").is_file()
     assert b"/Type3" not in (tmp_path / "accuracy_moons.pdf").read_bytes()  # fonts are embedded

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.analysis.table import Table
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
-from experiments.reading.figures.comparisons import draw_differences, draw_ranks, draw_runtime
+from experiments.reading.figures.comparisons import draw_differences, draw_ranks
 from experiments.reading.figures.densities import draw_marginals, draw_training
 from experiments.reading.figures.numbers import TRAINED
 from experiments.reading.figures.style import save_figure
@@ -26,14 +26,12 @@ if TYPE_CHECKING:
 class Figure(NamedTuple):
     """A figure: name of its files, caption, and how it is drawn.
 
-    ``draw`` takes the directory of stored numbers and returns None if there is nothing to draw. An
-    ``optional`` figure is not missed.
+    ``draw`` takes the directory of stored numbers and returns None if there is nothing to draw.
     """
 
     name: str
     caption: str
     draw: Callable[[Path], Any]
-    optional: bool = False
 
 
 def figures_of(table: Table) -> Iterator[Figure]:
@@ -55,12 +53,6 @@ def figures_of(table: Table) -> Iterator[Figure]:
         "Average ranks over the tasks, the best at the left; a bar joins methods that Nemenyi's "
         "test does not tell apart.",
         lambda _: draw_ranks(table),
-        optional=True,
-    )
-    yield Figure(
-        f"runtime_{name}",
-        "Median seconds of a fit and mean accuracy of each method.",
-        lambda _: draw_runtime(table),
     )
     if "krda" in plan.methods:
         yield Figure(
@@ -79,7 +71,6 @@ def figures_of(table: Table) -> Iterator[Figure]:
         f"{name}_fidelity",
         "Accuracies on the simulated data against the published ones of the real data.",
         lambda _: None,  # drawn by studies/hepmass_sim.py
-        optional=True,
     )
 
 
@@ -109,23 +100,17 @@ def figures_beside(results: Results) -> Iterator[Figure]:
         )
 
 
-def render_figures(
-    results: Results, directory: Path, say: Callable[[str], None] = print
-) -> tuple[list[Path], list[str]]:
+def render_figures(results: Results, directory: Path) -> tuple[list[Path], list[str]]:
     """Draw all figures; returns the files, and a line for each figure that could not be made.
 
-    One that fails costs no other one. ``say`` takes a line about each figure that is left out. The
-    same records and stored numbers give the same bytes.
+    One that fails costs no other one. The same records and stored numbers give the same bytes.
     """
     paths, failures = [], []
     every = [figure for table in results.tables for figure in figures_of(table)]
     for figure in [*every, *figures_beside(results)]:
         try:
-            drawn = figure.draw(directory)
-            if drawn is not None:
+            if (drawn := figure.draw(directory)) is not None:
                 paths += save_figure(drawn, directory / figure.name)
-            elif not figure.optional:
-                say(f"figure {figure.name}: left out, nothing to draw is stored")
         except OSError:  # a disk that takes no more concerns all figures
             raise
         except Exception as error:

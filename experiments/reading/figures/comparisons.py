@@ -1,4 +1,4 @@
-"""Methods beside each other: differences from the paper, cost, and average ranks."""
+"""Methods beside each other: differences from the paper, and average ranks."""
 
 from __future__ import annotations
 
@@ -37,34 +37,6 @@ def draw_differences(table: Table) -> Any:
         axis.set_yticks(range(len(plan.tasks)), [task_name(plan, task) for task in plan.tasks])
         figure.colorbar(image, label="Points of accuracy, ours − published")
         figure.suptitle(f"{plan.title}: ours minus the published accuracy († suspect)")
-        return figure
-
-
-def costs(table: Table) -> pd.DataFrame:
-    """Median ``seconds`` of a fit and mean ``accuracy``, by label; NaN unless every task has both.
-
-    A mean over a part of the tasks cannot be compared with means over all of them.
-    """
-    means = table.means["mean"]
-    seconds = table.runs[table.runs.status == "done"].groupby("method").fit_seconds.median()
-    found = pd.DataFrame({"seconds": seconds.reindex(means.index), "accuracy": means.ours})
-    return found.where(means.n_ours == means.n_tasks).set_axis(means.label)
-
-
-def draw_runtime(table: Table) -> Any:
-    """Median seconds of a fit and mean accuracy, a line a method; None without any."""
-    found = costs(table)[::-1]  # the first method on top
-    if found.isna().all(axis=None):
-        return None
-    with new_figure(PAGE_WIDTH, 0.17 * len(found) + 1) as figure:
-        left, right = figure.subplots(1, 2, sharey=True)
-        left.plot(found.seconds, found.index, "o")
-        right.plot(found.accuracy, found.index, "s")
-        for axis in (left, right):
-            axis.grid(lw=0.3)
-        left.set(xscale="log", xlabel="Seconds of a fit, median over tasks and repetitions")
-        right.set_xlabel(f"Accuracy (%), mean over {len(table.plan.tasks)} tasks")
-        figure.suptitle(f"{table.plan.title}: time to fit, one thread, and accuracy")
         return figure
 
 

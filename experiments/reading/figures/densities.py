@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.reading.figures.accuracy import task_name
-from experiments.reading.figures.numbers import CURVES, MARGINALS, TRAINED, stored
+from experiments.reading.figures.numbers import CURVES, MARGINALS, TRAINED, read_stored
 from experiments.reading.figures.style import PAGE_WIDTH, new_figure
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def draw_training(plan: TablePlan, directory: Path) -> Any:
     """Training and held-out negative log-likelihood, a panel a domain; None without numbers."""
-    curves = stored(directory, f"training_{plan.name}", CURVES)
+    curves = read_stored(directory, f"training_{plan.name}", CURVES)
     if curves is None:
         return None
     with new_figure(PAGE_WIDTH, 2.7) as figure:
@@ -40,7 +40,7 @@ def draw_marginals(plan: TablePlan, directory: Path) -> Any:
 
     A task that has none is an empty line.
     """
-    found = stored(directory, f"marginals_{plan.name}", MARGINALS)
+    found = read_stored(directory, f"marginals_{plan.name}", MARGINALS)
     if found is None:
         return None
     highest = found[["before", "after"]].max(axis=None)

@@ -46,7 +46,7 @@ def load(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, str]:
     return frame, text.partition("\n")[0][2:] if text.startswith("# ") else ""
 
 
-def stored(directory: Path, name: str, columns: Sequence[str] = ROWS) -> pd.DataFrame | None:
+def read_stored(directory: Path, name: str, columns: Sequence[str] = ROWS) -> pd.DataFrame | None:
     """What is stored under a name, whatever it was made by; None if nothing is."""
     path = directory / f"{name}.csv"
     return load(path, columns)[0] if path.is_file() else None

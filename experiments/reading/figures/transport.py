@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.reading.figures.numbers import COMPONENTS, GAUSSIANS, stored
+from experiments.reading.figures.numbers import COMPONENTS, GAUSSIANS, read_stored
 from experiments.reading.figures.style import (
     MAPPING,
     PAGE_WIDTH,
@@ -44,7 +44,7 @@ def draw_gaussians(directory: Path) -> Any:
 
 def _draw(title: str, panels: Mapping[str, tuple[str, Sequence[str]]], directory: Path) -> Any:
     """Panels by title: a name of stored rows, and the kinds of them that are shown."""
-    found = {panel: stored(directory, name) for panel, (name, _) in panels.items()}
+    found = {panel: read_stored(directory, name) for panel, (name, _) in panels.items()}
     if all(rows is None for rows in found.values()):
         return None
     with new_figure(PAGE_WIDTH, 3.0) as figure:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from cell_factory import make_cell, n_fits, odd_cell, without_times
-from rich.console import Console
 
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import cell_state
@@ -254,6 +253,6 @@ def test_the_time_left_follows_from_the_seconds_of_earlier_records(tmp_path, sto
     found = estimates([tmp_path])
     assert [seconds_of(cell, found) for cell in cells] == [120.0, 360.0, float("inf")]
     for n_workers, minutes in ((1, "12.0"), (4, "6.0")):  # of an unknown cell the average
-        progress = RunProgress(Console(), cells, found, n_workers)
+        progress = RunProgress(cells, found, n_workers)
         assert progress.left() == f", about {minutes} minutes left"
-    assert RunProgress(Console(), cells, {}, 1).left() == ""
+    assert RunProgress(cells, {}, 1).left() == ""

@@ -94,11 +94,8 @@ def test_what_simple_methods_and_refits_say_of_each_row_is_written_after_the_ass
 
 def test_an_output_that_cannot_be_is_refused_before_the_fit(files, capsys, monkeypatch):
     (files / "mine.csv").write_text("mine")
-    (files / "kept.csv").write_text("mine")
-    (files / "kept.csv").chmod(0o444)
     (files / "folder").mkdir()
     for name, force, expected in (
-        ("kept.csv", ["--force"], "read-only"),
         ("mine.csv", [], "--force"),
         ("no/such.csv", [], "folder of --output"),
         ("./target.csv", ["--force"], "names an input"),

@@ -36,7 +36,8 @@ class TransferComponentAnalysis(SourceMapping):
 
     the first term is the squared distance of the domains' means, the constraint keeps the spread.
     Its solution are the leading eigenvectors of :math:`(K L K + \mu I)^{-1} K H K`. A row x is then
-    seen as :math:`k(x, \text{training rows}) \, W - m`, in both domains and for new rows too, with m the mean of the projected source rows.
+    seen as :math:`k(x, \text{training rows}) \, W - m`, in both domains and for new rows too,
+    with m the mean of the projected source rows.
 
     **What is the paper's, what is ours.** The problem and its solution are the paper's, and so is
     the projection :math:`K W`. Eigenvectors are free in their signs, and the components have

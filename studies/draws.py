@@ -2,9 +2,8 @@
 
 - Accuracies of the methods of the table on draws of the usual moons and of those with random
   positions: ``results/draws/moons.csv``; ``summary.csv``, ``README.md`` and a part of
-  docs/statistics.md are made from it. Draw
-  k is measured by repetition k of the protocol alone, so that draws share no random number: rows,
-  90 % subsamples and the methods' seeds differ.
+  docs/statistics.md are made from it. Draw k is measured by repetition k of the protocol alone, so
+  that draws share no random number: rows, 90 % subsamples and the methods' seeds differ.
 - How far another draw of the test rows alone moves an accuracy: ``results/draws/test_rows.csv``.
   Each of the paper's methods is fitted on draws 0 and 1 and scored on the test rows of 60 draws.
   The verdict beside a published number takes its term for the test rows from this file.

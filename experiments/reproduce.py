@@ -35,8 +35,7 @@ set_thread_variables()
 from rich.console import Console
 
 from experiments.catalogue import config_names
-from experiments.cells.curves import CurvePlan, curves_of
-from experiments.cells.plan import TablePlan, load_table
+from experiments.cells.plan import CurvePlan, TablePlan, curves_of, load_table
 from experiments.cells.state import cell_state
 from experiments.commands import command_parser, rerun_command, split_names
 from experiments.console import OutputLost, run_command

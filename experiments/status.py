@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from experiments.cells.cell import Cell
-from experiments.cells.curves import CurvePlan, curves_of
-from experiments.cells.plan import TablePlan
+from experiments.cells.plan import CurvePlan, TablePlan, curves_of
 from experiments.cells.state import CellState, state_of
 from experiments.store.records import RecordStore
 from experiments.store.text import one_line

@@ -23,7 +23,7 @@ from experiments.analysis.table import Table
 from experiments.published import DATASETS, STAND_INS, has_published
 
 if TYPE_CHECKING:
-    from experiments.cells.curves import CurvePlan
+    from experiments.cells.plan import CurvePlan
 
 UNCHECKED = "cannot be checked"
 VERDICTS = {True: "holds", False: "does not hold", None: "undecided"}

@@ -1,12 +1,12 @@
-"""Which cells the tables need."""
+"""Which cells the tables and the learning curves need."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from experiments.catalogue import read_config
+from experiments.catalogue import config_names, read_config
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 
@@ -48,3 +48,54 @@ class TablePlan:
 def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
     """Read ``configs/table/NAME.yaml``; ValueError if there is none."""
     return TablePlan(name=name, overrides=tuple(overrides), **read_config("table", name))
+
+
+@dataclass(frozen=True)
+class CurvePlan:
+    """One learning curve: its cells are all pairs of its values and methods.
+
+    ``vary`` names the keys of the config that are set to each of the ``values``; methods of
+    ``everywhere`` are shown in every panel, those of ``panels``, by title, in theirs alone.
+    """
+
+    name: str
+    title: str
+    dataset: str
+    task: str
+    vary: tuple[str, ...]
+    values: tuple[int, ...]
+    label: str
+    everywhere: tuple[str, ...]
+    panels: dict[str, Sequence[str]]
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All methods, each once."""
+        own = (method for methods in self.panels.values() for method in methods)
+        return tuple(dict.fromkeys((*self.everywhere, *own)))
+
+    @cached_property
+    def cells(self) -> dict[tuple[int, str], Cell]:
+        """Cells by (value, method)."""
+        cells = {}
+        for value in self.values:
+            varied = tuple(f"{key}={value}" for key in self.vary)
+            for cell in cells_of(
+                self.dataset, [self.task], self.methods, (*self.overrides, *varied)
+            ):
+                cells[value, cell.method] = replace(cell, overrides=varied)
+        return cells
+
+
+def load_curve(name: str, overrides: Sequence[str] = ()) -> CurvePlan:
+    """Read ``configs/curve/NAME.yaml``; ValueError if there is none."""
+    return CurvePlan(name=name, overrides=tuple(overrides), **read_config("curve", name))
+
+
+def curves_of(tables: Sequence[TablePlan]) -> list[CurvePlan]:
+    """Learning curves of the tables' data sets, with the tables' overrides."""
+    overrides = tables[0].overrides if tables else ()
+    datasets = {table.dataset for table in tables}
+    curves = [load_curve(name, overrides) for name in config_names("curve")]
+    return [curve for curve in curves if curve.dataset in datasets]

@@ -18,8 +18,7 @@ from experiments.store.records import RecordStore
 from experiments.whole_files import write_text
 
 if TYPE_CHECKING:
-    from experiments.cells.curves import CurvePlan
-    from experiments.cells.plan import TablePlan
+    from experiments.cells.plan import CurvePlan, TablePlan
 
 
 def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:

@@ -19,8 +19,7 @@ from experiments.store.records import Record, RecordError, RecordStore
 
 if TYPE_CHECKING:
     from experiments.cells.cell import Cell
-    from experiments.cells.curves import CurvePlan
-    from experiments.cells.plan import TablePlan
+    from experiments.cells.plan import CurvePlan, TablePlan
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.cells.cell import Cell
-from experiments.running.engine import Ended
 from experiments.store.frame import frame_of, to_frame
+
+if TYPE_CHECKING:
+    from experiments.running.engine import Ended
 
 PLAIN_SECONDS = 30.0
 """Time between two lines of progress without a terminal."""

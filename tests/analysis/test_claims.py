@@ -15,7 +15,7 @@ from experiments.analysis.claims import check_claims, claims
 from experiments.analysis.sides import COMPETITORS, published_side, side_of, timed_side
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
-from experiments.cells.curves import load_curve
+from experiments.cells.plan import load_curve
 from experiments.published import DATASETS, published
 
 CURVE = load_curve("moons_rows")

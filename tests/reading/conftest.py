@@ -9,8 +9,7 @@ from typing import NamedTuple
 import pytest
 from made_up import write_records
 
-from experiments.cells.curves import curves_of
-from experiments.cells.plan import TablePlan, load_table
+from experiments.cells.plan import TablePlan, curves_of, load_table
 from experiments.reading.render import render
 from experiments.reading.results import Results, read_results
 from experiments.store.frame import to_frame

@@ -13,8 +13,7 @@ from scipy import stats
 
 from experiments.analysis.cells import cells_csv
 from experiments.catalogue import config_names
-from experiments.cells.curves import curves_of, load_curve
-from experiments.cells.plan import load_table
+from experiments.cells.plan import curves_of, load_curve, load_table
 from experiments.reading import readme
 from experiments.reading.markdown import between
 from experiments.reading.results import read_results, stored

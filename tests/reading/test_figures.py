@@ -13,7 +13,7 @@ from made_up import plan_of, random_values, runs_of
 from experiments.analysis.cells import summarise
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
-from experiments.cells.curves import load_curve
+from experiments.cells.plan import load_curve
 from experiments.reading.figures import Figure, render_figures
 from experiments.reading.figures.accuracy import draw_accuracy, draw_learning_curve
 from experiments.reading.figures.comparisons import (

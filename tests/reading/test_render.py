@@ -11,7 +11,7 @@ import pytest
 
 from experiments.analysis.rounding import number
 from experiments.catalogue import method_label
-from experiments.cells.curves import curves_of
+from experiments.cells.plan import curves_of
 from experiments.reading.pages import overview
 from experiments.reading.render import render
 from experiments.reading.results import read_results, select

@@ -14,8 +14,7 @@ from experiments.published import STAND_INS
 from experiments.reading.figures.style import LINES, PAGE_WIDTH, new_figure
 
 if TYPE_CHECKING:
-    from experiments.cells.curves import CurvePlan
-    from experiments.cells.plan import TablePlan
+    from experiments.cells.plan import CurvePlan, TablePlan
 
 
 def task_name(plan: TablePlan, task: str) -> str:

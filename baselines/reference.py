@@ -1,15 +1,9 @@
 """The two reference rows of every table: 'Source only' and 'Target only'.
 
-The label firewall
-------------------
-An unsupervised method must not learn from target labels, and here it cannot: the ``fit`` of every
-method is ``fit(Xs, ys, Xt)``, which has no room for them, and a task keeps them in a
-:class:`experiments.datasets.base.LockedLabels` that only the protocol opens.
-:class:`TargetOnly` is the one exception, the upper reference that says how well the classifier does
-when it *is* given the labels. It is therefore not a
-:class:`~krda.base.DomainAdaptationClassifier` but a type of its own with another signature,
-``fit(Xt, yt)``. Code that runs adaptation methods cannot pass it target labels by mistake, nor run
-it as if it were one of them: it must ask for this type and open the lock itself.
+:class:`TargetOnly`, the upper reference, is the one method that gets target labels. It is therefore
+no :class:`~krda.base.DomainAdaptationClassifier` but a type of its own with another signature,
+``fit(Xt, yt)``: code that runs adaptation methods cannot pass it target labels by mistake.
+:mod:`experiments.cells.protocol` describes the label firewall.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class SubspaceAlignment(SourceMapping):
 
     where :math:`M = P_s^\top P_t` minimises :math:`\lVert P_s M - P_t \rVert_F` (eq. 3 of the
     paper), and a target row becomes :math:`(x - m_t)^\top P_t`. Each domain is centred by its own
-    mean, in the publication and in common implementations alike. The publication also gives every
+    mean, both in the publication and in common implementations. The publication also gives every
     column unit variance in each domain beforehand (z-scores); ``scale=True`` does that. Common
     implementations leave it out, and so does the default here, since it is an adaptation of its
     own (:class:`baselines.naive.DomainStandardization`).

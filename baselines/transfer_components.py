@@ -36,7 +36,7 @@ class TransferComponentAnalysis(SourceMapping):
 
     the first term is the squared distance of the domains' means, the constraint keeps the spread.
     Its solution are the leading eigenvectors of :math:`(K L K + \mu I)^{-1} K H K`. A row x is then
-    seen as :math:`k(x, \text{training rows}) \, W - m`, on both domains and for new rows alike,
+    seen as :math:`k(x, \text{training rows}) \, W - m`, in both domains and for new rows too,
     with m the mean of the projected source rows.
 
     **What is the paper's, what is ours.** The problem and its solution are the paper's, and so is
@@ -62,7 +62,7 @@ class TransferComponentAnalysis(SourceMapping):
 
     **Defaults.** The paper on KRDA states no parameters for this method, and the method's own paper
     tunes them on data. The kernel, the median rule for ``gamma`` (the common choice for the
-    distance of means that the method makes small) and ``mu`` = 1, which counts both terms alike,
+    distance of means that the method makes small) and ``mu`` = 1, which weights both terms equally,
     are usual choices that read no label. ``n_components`` is a number, or the share of the sum of
     all eigenvalues that the components hold. The share of 95 % is not a blind choice: a first one,
     as many components as features, was given up after its accuracy on the target labels of moons

@@ -17,7 +17,7 @@ class OutputLost(BaseException):
 
 
 class _Stream:
-    """A text stream whose failures are told apart from those of other files."""
+    """A text stream whose failures are distinguished from those of other files."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

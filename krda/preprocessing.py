@@ -209,8 +209,8 @@ def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
     """Hash each row (n,), and the number of equal rows before it; columns of shape (n,).
 
-    A row has the same state alone, in another order, or among other rows. Equal rows are told
-    apart by the number of them that come before.
+    A row has the same state alone, in another order, or among other rows. Equal rows differ by the
+    number of them that come before.
     """
     state: NDArray[np.uint64] = np.array(seed, dtype=np.uint64)
     for column in columns:

@@ -12,9 +12,9 @@ samples of one distribution give, scaled to the size of the others. The transpor
 that the map was fitted to.
 
 ``trust`` writes ``results/trust/NAME.csv``: what :func:`krda.trust.assess` finds, as a user would
-see it. It then prints, for every kind of objection, on how many tasks it was made and on how many
+see it. It then prints, for every kind of finding, on how many tasks it was made and on how many
 of these KRDA's accuracy, the committed table's mean, is below that of the source as it is and of
-standardisation. No bound of an objection was changed for these accuracies.
+standardisation. No bound was changed for these accuracies.
 """
 
 from __future__ import annotations

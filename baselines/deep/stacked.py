@@ -76,8 +76,8 @@ def build(make: Callable[[], nn.Module], generator: torch.Generator, device: tor
     """Make a module and draw its first weights, as torch does but from a generator of the CPU.
 
     The module is made without memory and filled here, for torch's constructors would draw from the
-    global generator. A bias before batch normalisation is not trained: its gradient is 0 but for
-    rounding, of which Adam would make steps of full size.
+    global generator. A bias before batch normalisation is not trained: its gradient is 0 except
+    for rounding, of which Adam would make steps of full size.
     """
     with torch.device("meta"):
         empty = make()

@@ -19,7 +19,7 @@ test rows of every draw at the same positions, so accuracies vary less than on i
 
 The rule leaves out another draw of *training* rows, which neither interval covers; if that matters
 (Source only on the moons at 40 degrees), a faithful reproduction can come out as better or worse.
-On Amazon both sides score the same test rows; there the last term stands for the encoder, which is
+On Amazon both sides score the same test rows; there the last term is for the encoder, which is
 trained anew.
 
 **Placebo.** A verdict is worth what it would refuse. :func:`placebo` judges each row of ours by the

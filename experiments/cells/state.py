@@ -1,4 +1,4 @@
-"""Where a cell stands: what its record says, and whether it is of this code, data and libraries."""
+"""The state of a cell: what its record says, and whether it is of this code, data and libraries."""
 
 from __future__ import annotations
 

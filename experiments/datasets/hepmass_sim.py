@@ -1,6 +1,6 @@
 """Simulated HEPMASS: the tasks of the paper's section 6 on rows of a built-in Monte Carlo.
 
-The real files are 8 GB and cannot be shipped. This simulator stands in for them: the same final
+The real files are 8 GB and cannot be shipped. This simulator replaces them: the same final
 state, features and masses, another sample of another (simpler) simulation. docs/hepmass_sim.md
 compares it with what is published of the real data.
 """

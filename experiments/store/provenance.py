@@ -103,7 +103,7 @@ def _cpu_model() -> str:
 def _revision() -> dict[str, Any]:
     """Git revision and whether tracked code is as committed; None outside a checkout.
 
-    A copy of the code that lies in another repository is outside, too: its revisions are not ours.
+    A copy of the code in another repository is outside, too: its revisions are not ours.
     """
 
     def git(*arguments: str) -> str:

@@ -1,8 +1,4 @@
-"""The kernels of numerical libraries: pinned in every process of the benchmark, and nowhere else.
-
-The other processor is emulated as far as environment variables allow: kernels without AVX2 in
-torch, numpy and both OpenBLAS, MKL's own choice, and no compiled loops.
-"""
+"""The kernels of numerical libraries: pinned in every process of the benchmark, nowhere else."""
 
 import ast
 import json

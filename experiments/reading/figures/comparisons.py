@@ -26,7 +26,7 @@ def draw_differences(table: Table) -> Any:
     wide = wide.reindex(index=plan.tasks, columns=labels)
     with new_figure(PAGE_WIDTH, 0.24 * len(plan.tasks) + 1.5) as figure:
         axis = figure.subplots()
-        # Orange to violet, told apart by the colour-blind; the ends, too dark for text, are unused.
+        # Orange to violet, distinct for the colour-blind; the ends, too dark for text, are unused.
         image = axis.imshow(wide, cmap="PuOr_r", vmin=-90, vmax=90, aspect="auto")
         for cell in cells.itertuples():
             number = signed(cell.difference) + "†" * cell.suspect if cell.mean == cell.mean else ""

@@ -188,7 +188,7 @@ def test_quantile_does_not_depend_on_the_rows_solved_beside_it():
     [
         (0.0, 1.0, "newton", ValueError, "strictly between 0 and 1"),
         (1.0, 1.0, "bisection", ValueError, "strictly between 0 and 1"),
-        (np.nan, 1.0, "newton", FloatingPointError, "is NaN"),
+        (np.nan, 1.0, "newton", FloatingPointError, "probabilities of mixture 0 hold NaN"),
         (0.5, 0.0, "newton", ValueError, "stds of mixtures must be positive"),
         (0.5, -1.0, "bisection", ValueError, "stds of mixtures must be positive"),
         (0.5, 1.0, "secant", ValueError, "'newton' or 'bisection'"),

@@ -56,11 +56,15 @@ class NotFiniteError(FloatingPointError):
     """NaN or infinity in a row, counted from 0, whose quantile is to be computed."""
 
     def __init__(self, what: str, row: int) -> None:
-        super().__init__(
-            f"The {what} of mixture {row} hold NaN or infinity. Check what they were computed "
-            "from: a row far outside the data that a model was fitted to, or a fit that diverged."
-        )
+        super().__init__(what, row)
         self.what, self.row = what, row
+
+    def __str__(self) -> str:
+        return (
+            f"The {self.what} of mixture {self.row} hold NaN or infinity. Check what they were "
+            "computed from: a row far outside the data that a model was fitted to, or a fit that "
+            "diverged."
+        )
 
 
 @accelerated

@@ -189,7 +189,7 @@ class Progress:
             epoch = self.bad_step // self.steps_per_epoch
             return f"a loss was not finite in epoch {epoch} (step {self.bad_step}, both from 0)"
         if math.isinf(self.best_nll):
-            return f"the held-out rows had no finite likelihood in any of {self.steps[-1]} steps"
+            return "the held-out rows never had a finite likelihood"
         return None
 
     def history(self) -> TrainingHistory:

@@ -153,7 +153,7 @@ def test_held_out_rows_without_a_finite_likelihood_diverge_and_no_step_is_blamed
     _, held_out = hold_out(len(rows[0]), 0.1, torch.Generator().manual_seed(model.seed))
     rows[0][held_out] = 1e30
     history = fit(model, rows, SHORT)
-    with pytest.raises(DivergenceError, match=r"held-out rows had no finite .* of 40 steps, also"):
+    with pytest.raises(DivergenceError, match="held-out rows never had a finite likelihood, also"):
         raise_if_diverged(history)
 
 

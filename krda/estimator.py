@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from krda.base import AlignedClassifier, AlignedSource, Domains, error_of_fit
-from krda.fitting import Domain, MapParameters, fit_maps
+from krda.base import AlignedClassifier, AlignedSource, Domains
+from krda.density.training import fit_maximum_likelihood
+from krda.parameters import Domain, MapParameters
 from krda.transformer import KnotheRosenblatt
 from krda.validation import FloatArray
 
@@ -96,9 +97,12 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         del ys  # The map is fitted to rows alone.
-        if not hasattr(self, "map_"):
-            self.map_ = self._new_map()
-            self.map_.fit_rows(Xs, Xt)
+        self.map_ = self._new_map()
+        self.map_.fit_rows(Xs, Xt)
+        return self._aligned(Xs)
+
+    def _aligned(self, Xs: FloatArray) -> AlignedSource:
+        """Transport the source rows of the fit."""
         transported = self._transport(Xs)
         self.map_.warn_of_far_rows(transported, "target", training=True)
         return AlignedSource(transported)
@@ -107,13 +111,29 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
     def _fit_together(
         cls, methods: Sequence[Self], domains: Sequence[Domains]
     ) -> list[Exception | None]:
-        """Fit as :meth:`_fit` does, but all maps in one call."""
-        for method in methods:
-            method.map_ = method._new_map()
-        tables = [(given.Xs, given.Xt) for given in domains]
-        errors = fit_maps([method.map_ for method in methods], tables)
-        triples = zip(errors, methods, domains, strict=True)
-        return [error or error_of_fit(method, given) for error, method, given in triples]
+        """Fit as :meth:`_fit` does, but train the networks of all maps as one program."""
+        errors: list[Exception | None] = [None] * len(methods)
+        classifiers = [method._new_classifier() for method in methods]  # first, as in `_fit`
+        prepared = {}
+        for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
+            try:
+                method.map_ = method._new_map()
+                prepared[i] = method.map_._prepare(given.Xs, given.Xt)
+            except Exception as error:
+                errors[i] = error
+        if not prepared:
+            return errors
+        networks, rows, conditioning_rows = zip(*prepared.values(), strict=True)
+        options = methods[0].map_.training_options()
+        histories = fit_maximum_likelihood(networks, rows, options, conditioning_rows)
+        for i, network, history in zip(prepared, networks, histories, strict=True):
+            method, (Xs, ys, Xt) = methods[i], domains[i]
+            try:
+                method.map_._finish(network, history, Xs, Xt)
+                method._fit_classifier(classifiers[i], method._aligned(Xs), ys)
+            except Exception as error:
+                errors[i] = error
+        return errors
 
     def _transport(self, X: FloatArray) -> FloatArray:
         """Map checked source rows to the target."""

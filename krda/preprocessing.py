@@ -145,10 +145,10 @@ class ColumnMap:
         columns = [a.collapse(z) for a, z in zip(self.atoms, spread.T, strict=True)]
         return np.column_stack(columns)
 
-    def centres(self, column: int, z: FloatArray) -> FloatArray:
+    def conditioning_value(self, column: int, z: FloatArray) -> FloatArray:
         """Move mapped values (n,) of one column to the centres of their cells, if they have any.
 
-        That is what a conditional density is given.
+        Conditionals take these values: the place within a cell is random.
         """
         atoms = self.atoms[column]
         if not len(atoms.values):
@@ -157,9 +157,18 @@ class ColumnMap:
         x = atoms.collapse(z * scale + location)
         return (atoms.spread(x, np.full(len(x), 0.5)) - location) / scale
 
-    def all_centres(self, Z: FloatArray) -> FloatArray:
-        """Move mapped rows (n, d) to the centres of their cells."""
-        return np.column_stack([self.centres(i, z) for i, z in enumerate(Z.T)])
+    def training_tables(
+        self, X: FloatArray, columns: NDArray[np.intp], seed: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Map some columns of a table; give the rows, and what conditionals take for them."""
+        rows = np.empty((len(X), len(columns)), np.float32)
+        conditioning_rows = np.empty_like(rows) if self.has_atoms else rows
+        for block, Z in self.forward_blocks(X, columns, seed):
+            rows[block] = Z
+            if self.has_atoms:
+                for i, z in enumerate(Z.T):
+                    conditioning_rows[block, i] = self.conditioning_value(i, z)
+        return rows, conditioning_rows
 
     def log_volume(self, X: FloatArray) -> FloatArray:
         """Logarithm of the factor from a density of the mapped rows to one of the rows X (n, d).
@@ -249,20 +258,24 @@ def _occurrence(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def resolve_column_order(column_order: ColumnOrder, d: int, seed: int) -> NDArray[np.intp]:
     """Numbers of d columns in the order asked for; ValueError if it is no order."""
-    if not isinstance(column_order, str):
-        order = np.asarray(column_order)
-        if order.shape == (d,) and np.array_equal(np.sort(order), np.arange(d)):
-            return order.astype(np.intp)
-    elif column_order == "given":
-        return np.arange(d)
-    elif column_order == "reversed":
-        return np.arange(d)[::-1].copy()
-    elif column_order == "random":
-        return np.random.default_rng(seed).permutation(d)
-    raise ValueError(
-        "column_order must be 'given', 'reversed', 'random' or a permutation of the "
-        f"{d} column numbers 0 to {d - 1}, got {column_order!r}."
-    )
+    given = np.arange(d)
+    named = {
+        "given": given,
+        "reversed": given[::-1],
+        "random": np.random.default_rng(seed).permutation(d),
+    }
+    order = named.get(column_order) if isinstance(column_order, str) else np.asarray(column_order)
+    if order is None or order.shape != (d,) or not np.array_equal(np.sort(order), given):
+        raise ValueError(
+            "column_order must be 'given', 'reversed', 'random' or a permutation of the "
+            f"{d} column numbers 0 to {d - 1}, got {column_order!r}."
+        )
+    return order.astype(np.intp)
+
+
+def in_order(X: FloatArray, order: NDArray[np.intp]) -> FloatArray:
+    """Give some columns of a table; the table itself if these are all, as they are."""
+    return X if np.array_equal(order, np.arange(X.shape[1])) else X[:, order]
 
 
 def constant_columns(X: FloatArray) -> NDArray[np.bool_]:

@@ -1,17 +1,37 @@
-"""The Knothe-Rosenblatt map between two tables (paper, section 5)."""
+"""The Knothe-Rosenblatt map as an estimator for tables (paper, section 5).
+
+``fit`` checks the tables. ``fit_rows`` then takes three steps:
+
+1. ``_prepare`` chooses the columns, maps them (:mod:`krda.preprocessing`), makes the network;
+2. :func:`krda.density.training.fit_maximum_likelihood` trains it on the rows of both domains;
+3. ``_finish`` keeps the densities.
+
+:class:`krda.KRDA` takes the same steps; for several fits at once the second is one program.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
-from krda.density.rnade import RNADEDensity
-from krda.fitting import DOMAINS, Domain, MapFit
-from krda.preprocessing import ColumnMap
+from krda.density.rnade import RNADE, RNADEDensity
+from krda.density.training import TrainingHistory, fit_maximum_likelihood, raise_if_diverged
+from krda.extrapolation import column_ranges, describe_far_rows
+from krda.parameters import DOMAINS, Domain, MapParameters
+from krda.preprocessing import (
+    ColumnMap,
+    column_maps,
+    constant_columns,
+    in_order,
+    resolve_column_order,
+    squeezed_columns,
+)
 from krda.scikit import called_by_pipeline, fresh_fit, seed_from
 from krda.transport import knothe_rosenblatt
 from krda.validation import (
@@ -21,6 +41,7 @@ from krda.validation import (
     remember_columns,
     require_finite,
     require_integer,
+    warn_user,
 )
 
 _NO_PIPELINE = (
@@ -30,7 +51,7 @@ _NO_PIPELINE = (
 )
 
 
-class KnotheRosenblatt(MapFit):
+class KnotheRosenblatt(MapParameters):
     r"""The Knothe-Rosenblatt map from a source table to a target table, without any labels.
 
     One RNADE is fitted to both domains, with shared hidden parameters and linear layers of their
@@ -61,7 +82,7 @@ class KnotheRosenblatt(MapFit):
         both domains have the same density: the map standardises each column and no more, except
         that values in the far tails are clipped (``eps``).
     batch_size : int or None, default=128
-        Rows of each domain in a step. None takes all of them.
+        Rows of each domain in a step, at most. None takes all of them.
     validation_fraction : float, default=0.1
         Share of each domain's rows that is held out of training, for stopping; 2000 rows at most.
     patience : int, default=250
@@ -151,6 +172,8 @@ class KnotheRosenblatt(MapFit):
             expected.
         DivergenceError
             Training failed with the given learning rate and with a smaller one.
+        FloatingPointError
+            A source row is mapped to no finite place.
         """
         with fresh_fit(self):
             if np.ndim(Xt) == 1:  # the labels, which a pipeline passes as second argument
@@ -159,9 +182,75 @@ class KnotheRosenblatt(MapFit):
             remember_columns(self, Xs)
             target = check_same_columns(self, Xt, name="Xt", fitted="Xs", min_rows=2)
             self.fit_rows(source, target)
-            mapped = self.map_rows(source, "source", "target")
+            mapped = self.map_rows(source, "source", "target")  # for the warning alone
             self.warn_of_far_rows(mapped, "target", training=True)
         return self
+
+    def fit_rows(self, Xs: FloatArray, Xt: FloatArray) -> None:
+        """Fit to checked rows."""
+        network, rows, conditioning_rows = self._prepare(Xs, Xt)
+        options = self.training_options()
+        (history,) = fit_maximum_likelihood([network], [rows], options, [conditioning_rows])
+        self._finish(network, history, Xs, Xt)
+
+    def _prepare(self, Xs: FloatArray, Xt: FloatArray) -> tuple[RNADE, list[Tensor], list[Tensor]]:
+        """Set the attributes of the columns; give the untrained network and its rows.
+
+        These are the mapped rows of each domain, and those rows as the conditionals take them.
+        """
+        self._check_parameters()
+        self.seed_ = seed = seed_from(self.random_state)
+        constant = constant_columns(Xs) | constant_columns(Xt)
+        if constant.all():
+            raise ValueError(
+                "Every column is constant in the source or in the target; there is no "
+                "distribution to transport. Check that the tables hold features."
+            )
+        if constant.any():
+            warn_user(
+                f"Columns {self.names(np.flatnonzero(constant))} are constant in the source or in "
+                "the target: they take no part in the adaptation and are set to the target's mean."
+            )
+        order = resolve_column_order(self.column_order, Xs.shape[1], seed)
+        self.column_order_ = order = order[~constant[order]]
+        self.constant_columns_ = np.flatnonzero(constant)
+        self.means_ = {"source": Xs.mean(axis=0), "target": Xt.mean(axis=0)}
+        self.ranges_ = {"source": column_ranges(Xs), "target": column_ranges(Xt)}
+        source, target = in_order(Xs, order), in_order(Xt, order)
+        maps = column_maps(source, target, self.scaling, seed, spread=self.spread_atoms)
+        self.column_maps_ = dict(zip(DOMAINS, maps, strict=True))
+        tables = []
+        for domain, columns, X in zip(DOMAINS, maps, (Xs, Xt), strict=True):
+            mapped = columns.training_tables(X, order, seed)
+            squeezed = order[squeezed_columns(mapped[0], self.sigma_floor)]
+            if len(squeezed):
+                warn_user(
+                    f"Columns {self.names(squeezed)} of the {domain} have outliers so far out that "
+                    "the other rows lie within a few times sigma_floor of each other, too close "
+                    "for the density to tell apart. Clip the outliers or take a logarithm first."
+                )
+            tables.append([torch.from_numpy(table).to(self.device) for table in mapped])
+        sizes = {"n_components": self.n_components, "hidden_size": self.hidden_size}
+        network = RNADE(len(order), **sizes, sigma_floor=self.sigma_floor, seed=seed)
+        rows, conditioning_rows = map(list, zip(*tables, strict=True))
+        return network.to(self.device), rows, conditioning_rows
+
+    def _finish(
+        self, network: RNADE, history: TrainingHistory, Xs: FloatArray, Xt: FloatArray
+    ) -> None:
+        """Set the attributes of the trained densities."""
+        self.history_ = history
+        raise_if_diverged(history)
+        best = history.steps.tolist().index(history.best_step)
+        self.densities_, self.held_out_nll_ = {}, {}
+        for i, (domain, X) in enumerate(zip(DOMAINS, (Xs, Xt), strict=True)):
+            columns = self.column_maps_[domain]
+            value = partial(_conditioning_value, columns)
+            self.densities_[domain] = network.density(
+                i, quantile_method=self.quantile_method, conditioning_value=value
+            )
+            log_volume = columns.log_volume(in_order(X, self.column_order_)).mean()
+            self.held_out_nll_[domain] = float(history.held_out_nll[best, i] - log_volume)
 
     def fit_transform(self, Xs: ArrayLike, Xt: ArrayLike) -> FloatArray:
         """Fit, then map the source rows of the fit: ``fit(Xs, Xt).transform(Xs)``."""
@@ -225,12 +314,13 @@ class KnotheRosenblatt(MapFit):
         Returns
         -------
         log_prob : ndarray of shape (n,)
-            With respect to length for continuous values and to counting for atoms, given the
-            places of the row's own atoms in their cells. Columns constant in a domain are left
-            out.
+            Of the columns that vary in both domains. An atom enters by its cell's width times the
+            density at the random place that the row has in the cell: over many places the mean of
+            ``exp(log_prob)`` is the atom's probability.
         """
         density, columns = self._fitted(domain)
-        rows = self._check(X, "X")[:, self.column_order_]
+        checked = check_same_columns(self, X, name="X", fitted="Xs of the fit", min_rows=1)
+        rows = checked[:, self.column_order_]
         with torch.no_grad():
             mapped = density.log_prob(torch.from_numpy(columns.forward(rows, self.seed_)))
         return mapped.numpy() + columns.log_volume(rows)
@@ -263,10 +353,6 @@ class KnotheRosenblatt(MapFit):
         result[:, self.column_order_] = columns.backward(drawn)
         return result
 
-    def _check(self, X: ArrayLike, name: str) -> FloatArray:
-        check_is_fitted(self)
-        return check_same_columns(self, X, name=name, fitted="Xs of the fit", min_rows=1)
-
     def _fitted(self, domain: Domain) -> tuple[RNADEDensity, ColumnMap]:
         check_is_fitted(self)
         if domain not in DOMAINS:
@@ -274,9 +360,11 @@ class KnotheRosenblatt(MapFit):
         return self.densities_[domain], self.column_maps_[domain]
 
     def _map_checked(self, X: ArrayLike, name: str, origin: Domain, goal: Domain) -> FloatArray:
-        if called_by_pipeline(2):
+        if called_by_pipeline(2):  # of the public method, which is one call above this one
             raise TypeError(_NO_PIPELINE)
-        mapped = self.map_rows(self._check(X, name), origin, goal)
+        check_is_fitted(self)
+        checked = check_same_columns(self, X, name=name, fitted="Xs of the fit", min_rows=1)
+        mapped = self.map_rows(checked, origin, goal)
         self.warn_of_far_rows(mapped, goal, training=False)
         return mapped
 
@@ -284,12 +372,29 @@ class KnotheRosenblatt(MapFit):
         """Map checked rows from one domain to the other, in the input's columns and units."""
         densities = self.densities_[origin], self.densities_[goal]
         maps, order = self.column_maps_, self.column_order_
-        result = np.empty_like(X)
+        result, names = np.empty_like(X), self.names(order)
         for block, Z in maps[origin].forward_blocks(X, order, self.seed_):
-            mapped = knothe_rosenblatt(
-                *densities, torch.from_numpy(Z), eps=self.eps, first_row=int(block.start)
-            )
+            z, first = torch.from_numpy(Z), int(block.start)
+            mapped = knothe_rosenblatt(*densities, z, eps=self.eps, first_row=first, names=names)
             result[block, order] = maps[goal].backward(mapped.numpy())
         result[:, self.constant_columns_] = self.means_[goal][self.constant_columns_]
         require_finite(result, f"The rows mapped to the {goal}")
         return result
+
+    def warn_of_far_rows(self, mapped: FloatArray, goal: Domain, *, training: bool) -> None:
+        """Warn of rows mapped to the goal that are far outside its rows of the fit."""
+        names = self.names(np.arange(mapped.shape[1]))
+        message = describe_far_rows(
+            mapped, self.ranges_[goal], self.column_order_, training=training, names=names
+        )
+        if message is not None:
+            warn_user(message)
+
+    def names(self, columns: NDArray[np.intp]) -> list[Any]:
+        """What columns are called in messages: their names, or their numbers without names."""
+        names = getattr(self, "feature_names_in_", getattr(self, "_columns_", None))
+        return [j if names is None else names[j] for j in columns.tolist()]
+
+
+def _conditioning_value(columns: ColumnMap, i: int, z: Tensor) -> Tensor:
+    return torch.from_numpy(columns.conditioning_value(i, z.numpy()))

@@ -1,4 +1,4 @@
-r"""The Knothe-Rosenblatt map between two densities (paper, section 5).
+r"""The Knothe-Rosenblatt map as a formula for two densities (paper, section 5).
 
 ``T = target.inverse_rosenblatt(source.rosenblatt(x))``: each coordinate keeps its conditional
 quantile, ``F_S^i(x^i | x^{<i}) = F_T^i(T(x)^i | T(x)^{<i})``.
@@ -6,11 +6,14 @@ quantile, ``F_S^i(x^i | x^{<i}) = F_T^i(T(x)^i | T(x)^{<i})``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import torch
 from torch import Tensor
+
+from krda.density.mixture import NotFiniteError
 
 #: Rows mapped together. Smaller blocks are dominated by call overhead and Python's lock, larger
 #: ones fall out of the processor's caches; the memory of the transport is that of one block for
@@ -53,7 +56,13 @@ class Density(Protocol):
 
 
 def knothe_rosenblatt(
-    source: Density, target: Density, x: Tensor, *, eps: float = 1e-8, first_row: int = 0
+    source: Density,
+    target: Density,
+    x: Tensor,
+    *,
+    eps: float = 1e-8,
+    first_row: int = 0,
+    names: Sequence[object] | None = None,
 ) -> Tensor:
     r"""Map source rows to the target by the Knothe-Rosenblatt map (paper, Algorithm 1).
 
@@ -67,6 +76,8 @@ def knothe_rosenblatt(
         Quantiles are clipped to ``[eps, 1 - eps]`` for numerical stability, as in the paper.
     first_row : int, default=0
         Number of the first row, for errors, if x is part of a table.
+    names : sequence of length d or None, default=None
+        What the columns are called in errors; None numbers them.
 
     Returns
     -------
@@ -109,25 +120,26 @@ def knothe_rosenblatt(
         raise ValueError("x holds NaN or infinity; remove or impute such rows first.")
     mapped = torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
+    def failure(row: int, what: str) -> FloatingPointError:
+        return FloatingPointError(
+            f"Row {first_row + row} cannot be transported: {what}. Look for rows far outside the "
+            "fitted data and clip or remove them, or fit the densities again with a smaller "
+            "learning rate."
+        )
+
     def map_block(start: int) -> None:
         block = slice(start, start + BLOCK_ROWS)
-        with torch.no_grad():  # each thread has its own mode
-            try:
+        try:
+            with torch.no_grad():  # each thread has its own mode
                 mapped[block] = T(x[block])
-                bad = (~torch.isfinite(mapped[block])).nonzero().tolist()
-                if bad:
-                    row, column = bad[0]
-                    raise FloatingPointError(
-                        f"Row {first_row + start + row} is mapped to "
-                        f"{float(mapped[start + row, column])} in column {column}."
-                    )
-            except FloatingPointError as error:
-                first, last = first_row + start, first_row + start + len(x[block]) - 1
-                raise FloatingPointError(
-                    f"A row among {first} to {last} cannot be transported: {error} Look for rows "
-                    "far outside the fitted data and clip or remove them, or fit the densities "
-                    "again with a smaller learning rate."
-                ) from error
+        except NotFiniteError as error:
+            what = f"the {error.what} of a conditional hold NaN or infinity"
+            raise failure(start + error.row, what) from error
+        bad = (~torch.isfinite(mapped[block])).nonzero().tolist()
+        if bad:
+            row, column = start + bad[0][0], bad[0][1]
+            name = column if names is None else names[column]
+            raise failure(row, f"it is mapped to {float(mapped[row, column])} in column {name}")
 
     # Torch would split single operations among its threads, which gains little on blocks this small
     # and makes the last digits depend on the number of threads.

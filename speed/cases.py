@@ -202,7 +202,8 @@ def prepare_plain(max_steps: int) -> Prepared:
 
     def train() -> int:
         model = RNADE(2, sigma_floor=0.01)
-        history = fit_maximum_likelihood(model, tables, TrainingOptions(max_steps=max_steps))
+        options = TrainingOptions(max_steps=max_steps)
+        (history,) = fit_maximum_likelihood([model], [tables], options)
         return int(history.steps[-1])
 
     return Prepared(train, lambda steps: {"repetitions_fitted": 1, "steps": steps})

@@ -82,11 +82,13 @@ def _transform(density: RNADEDensity, rows: Tensor, *, inverse: bool) -> Tensor:
                 if inverse:
                     by_row = (p.mT for p in mixtures)
                     method = density.quantile_method
-                    out[i] = mixture.quantile(columns[i], *by_row, method=method)
+                    try:
+                        out[i] = mixture.quantile(columns[i], *by_row, method=method)
+                    except mixture.NotFiniteError as error:
+                        raise mixture.NotFiniteError(error.what, start + error.row) from error
                 else:
                     w, mu, sigma = mixtures.numpy()
                     kernels.cdf(columns[i].numpy(), w, mu, sigma, out[i].numpy())
-                x_i = out[i] if inverse else columns[i]
-                given = x_i if density.given is None else density.given(i, x_i)
-                a.addcmul_(density.W[i].unsqueeze(1), given)
+                value = density.conditioning_value(i, out[i] if inverse else columns[i])
+                a.addcmul_(density.W[i].unsqueeze(1), value)
     return result.mT

@@ -80,24 +80,24 @@ class Rows(NamedTuple):
     """Rows of every model and domain, padded to M rows a domain; one coordinate after another."""
 
     x: Tensor  # (R, D, d, M)
-    # What enters the hidden state before each coordinate: 1 (times c), x^1, ..., x^{d-1}, as
-    # conditionals are given them. (R, D, d, M)
-    entering: Tensor
+    # What enters the hidden state before each coordinate: 1 (times c), then the conditioning values
+    # of x^1, ..., x^{d-1}. (R, D, d, M)
+    conditioning: Tensor
     weights: Tensor  # what each row counts, 0 in the padding: (D, 1, 1, 1, M)
 
 
 def pack(domains: Sequence[Sequence[Tensor]], n_rows: int) -> Rows:
-    """Pack the rows (R, m, d) of each domain, m <= n_rows, and what is given of them."""
+    """Pack the rows (R, m, d) of each domain, m <= n_rows, and their conditioning rows."""
     n_models, _, d = domains[0][0].shape
     x = domains[0][0].new_zeros(n_models, len(domains), d, n_rows)
-    entering, weights = torch.zeros_like(x), x.new_zeros(len(domains), 1, 1, 1, n_rows)
-    entering[:, :, 0] = 1.0
-    for i, (own, conditioned) in enumerate(domains):
+    conditioning, weights = torch.zeros_like(x), x.new_zeros(len(domains), 1, 1, 1, n_rows)
+    conditioning[:, :, 0] = 1.0
+    for i, (own, conditioning_rows) in enumerate(domains):
         m = own.shape[1]
         x[:, i, :, :m] = own.mT
-        entering[:, i, 1:, :m] = conditioned[..., :-1].mT
+        conditioning[:, i, 1:, :m] = conditioning_rows[..., :-1].mT
         weights[i, ..., :m] = 1.0 / m
-    return Rows(x, entering, weights)
+    return Rows(x, conditioning, weights)
 
 
 #: What :func:`nll` leaves for the gradient: h, raw, u, q, slope and sums.
@@ -113,7 +113,7 @@ def nll(p: Parameters, rows: Rows, sigma_floor: float) -> tuple[Tensor, After]:
     a = p.inputs[:, None, 0, :, None].expand(-1, n_domains, -1, n_rows)
     for i in range(d):
         if i:
-            a = torch.addcmul(a, p.inputs[:, None, i, :, None], rows.entering[:, :, i, None])
+            a = torch.addcmul(a, p.inputs[:, None, i, :, None], rows.conditioning[:, :, i, None])
         torch.mul(a, p.scales[:, i, None, None, None], out=h[:, :, i, :-1])
     h[..., :-1, :].relu_()
     raw = torch.bmm(p.heads.flatten(0, 2).mT, h.flatten(0, 2))
@@ -168,7 +168,7 @@ def gradient(p: Parameters, rows: Rows, after: After) -> Parameters:
         else:
             torch.addcmul(later, own, passes, out=own)
         later = own
-    inputs = g.mul_(rows.entering.unsqueeze(-2)).sum(-1).sum(1)
+    inputs = g.mul_(rows.conditioning.unsqueeze(-2)).sum(-1).sum(1)
     scales = (layers * heads[..., :-1, :]).flatten(3).sum(-1).sum(1)
     scales = scales.div_(p.scales).masked_fill_(p.scales == 0.0, 0.0)
     return Parameters(inputs, scales, heads)

@@ -30,21 +30,24 @@ from krda.density.training import (
 # the second-level cache holds. Larger models keep a processor busy alone.
 STACKED_STATES = 2**19
 
+#: Of each domain the rows of all models, (R, n, d), and their conditioning rows.
+Tables = Sequence[tuple[Tensor, Tensor]]
 
-@accelerates(training.fit_all)
-def fit_all(
+
+@accelerates(training.fit_maximum_likelihood)
+def fit_maximum_likelihood(
     models: Sequence[RNADE],
     domains: Sequence[Sequence[Tensor]],
     options: TrainingOptions,
-    given: Sequence[Sequence[Tensor]] | None = None,
+    conditioning_rows: Sequence[Sequence[Tensor]] | None = None,
 ) -> list[TrainingHistory]:
-    """Fit each model to its own domains, those of equal shape side by side."""
+    """Train each model on its own domains, those of equal shape side by side."""
     histories: dict[int, TrainingHistory] = {}
     for stack in _stacks(models, domains, options):
         rows = _stacked([domains[k] for k in stack])
-        conditioned = _stacked([(given or domains)[k] for k in stack])
-        found = _fit([models[k] for k in stack], rows, conditioned, options)
-        histories |= zip(stack, found, strict=True)
+        conditioning = _stacked([(conditioning_rows or domains)[k] for k in stack])
+        tables = list(zip(rows, conditioning, strict=True))
+        histories |= zip(stack, _fit([models[k] for k in stack], tables, options), strict=True)
     return [histories[k] for k in range(len(models))]
 
 
@@ -93,40 +96,35 @@ class _Adam:
 
 
 def _fit(
-    models: Sequence[RNADE],
-    domains: Sequence[Tensor],
-    given: Sequence[Tensor],
-    options: TrainingOptions,
+    models: Sequence[RNADE], tables: Tables, options: TrainingOptions
 ) -> list[TrainingHistory]:
-    """Train models of equal shape on rows (R, n, d); once more those that diverge."""
-    initial, rates = Parameters.of(models), [options.learning_rate] * len(models)
+    """Train models of equal shape; once more those that diverge."""
+    initial, rate = Parameters.of(models), options.learning_rate
     # Inference mode spares the bookkeeping for automatic differentiation.
     with torch.inference_mode(), denormals_as_zero():
-        best, progress, epoch = _train(initial, models, domains, given, options, rates[0])
-        again = [r for r, one in enumerate(progress) if one.diverged]
+        best, progress = _train(initial, models, tables, options, rate)
+        again = [r for r, one in enumerate(progress) if one.failure is not None]
         if again:
-            start = Parameters(*(part[again] for part in initial))
-            rows, conditioned = ([x[again] for x in tables] for tables in (domains, given))
-            rate, some = 0.1 * options.learning_rate, [models[r] for r in again]
-            best[again], restarted, _ = _train(start, some, rows, conditioned, options, rate)
+            start, some = Parameters(*(part[again] for part in initial)), [models[r] for r in again]
+            own = [(rows[again], conditioning[again]) for rows, conditioning in tables]
+            best[again], restarted = _train(start, some, own, options, 0.1 * rate)
             for r, one in zip(again, restarted, strict=True):
-                progress[r], rates[r] = one, rate
+                progress[r] = one
     initial.like(best).copy_to(models)
-    return [one.history(rate, epoch) for one, rate in zip(progress, rates, strict=True)]
+    return [one.history() for one in progress]
 
 
 def _train(
     initial: Parameters,
     models: Sequence[RNADE],
-    domains: Sequence[Tensor],
-    given: Sequence[Tensor],
+    tables: Tables,
     options: TrainingOptions,
     learning_rate: float,
-) -> tuple[Tensor, list[Progress], int]:
-    """Train: flat parameters of lowest held-out NLL, what happened, and the steps of an epoch."""
+) -> tuple[Tensor, list[Progress]]:
+    """Train models once: flat parameters of the lowest held-out NLL, and what happened."""
     sigma_floor, fraction = models[0].sigma_floor, options.validation_fraction
     generators = [torch.Generator().manual_seed(model.seed) for model in models]
-    splits = [[hold_out(x.shape[1], fraction, g) for g in generators] for x in domains]
+    splits = [[hold_out(rows.shape[1], fraction, g) for g in generators] for rows, _ in tables]
     train = [torch.stack([rows for rows, _ in split]) for split in splits]
     held_out = [torch.stack([rows for _, rows in split]) for split in splits]
     n_train = [rows.shape[1] for rows in train]
@@ -136,46 +134,45 @@ def _train(
         [batches(own, options.batch_size, g) for own, g in zip(rows, generators, strict=True)]
         for rows in train
     ]
-    tables = list(zip(domains, given, strict=True))
-    evaluation = _pick(tables, held_out)
-    active = list(range(len(models)))
-    progress = [Progress() for _ in models]
+    evaluation, active = _pick(tables, held_out), list(range(len(models)))
+    steps_per_epoch = max(n_batches(n, options.batch_size) for n in n_train)
+    progress = [Progress(learning_rate, steps_per_epoch) for _ in models]
     best = initial.flat()
-    adam = _Adam(best.clone())
-    losses: list[Tensor] = []
-    for n_steps in range(options.max_steps + 1):
-        p = initial.like(adam.flat)
-        if n_steps:
-            numbers = [torch.stack([next(stream[r]) for r in active]) for stream in streams]
-            rows = _pick(tables, numbers, largest)
-            loss, after = nll(p, rows, sigma_floor)
-            rate = options.learning_rate_at(n_steps - 1, learning_rate)
-            adam.step(gradient(p, rows, after).flat(), rate)
-            losses.append(loss)
-        if not options.evaluates_after(n_steps):
-            continue
-        looked_at, _ = nll(p, evaluation, sigma_floor)
-        stay = []
+    adam, losses = _Adam(best.clone()), list[Tensor]()
+
+    def evaluate(n_steps: int) -> list[int]:
+        """Note the NLLs after some steps; give the places of the models that go on."""
+        held_out_nll, _ = nll(initial.like(adam.flat), evaluation, sigma_floor)
         for i, r in enumerate(active):
-            if progress[r].record(n_steps, [loss[i] for loss in losses], looked_at[i]):
+            if progress[r].record(n_steps, [loss[i] for loss in losses], held_out_nll[i]):
                 best[r] = adam.flat[i]
-            if not progress[r].ended(options.patience):
-                stay.append(i)
         losses.clear()
+        return [i for i, r in enumerate(active) if not progress[r].ended(options.patience)]
+
+    if options.max_steps == 0:
+        evaluate(0)
+    for step in range(options.max_steps):
+        numbers = [torch.stack([next(stream[r]) for r in active]) for stream in streams]
+        rows, p = _pick(tables, numbers, largest), initial.like(adam.flat)
+        loss, after = nll(p, rows, sigma_floor)
+        rate = options.learning_rate_at(step, learning_rate)
+        adam.step(gradient(p, rows, after).flat(), rate)
+        losses.append(loss)
+        if not options.evaluates_after(step + 1):
+            continue
+        stay = evaluate(step + 1)
         if not stay:
             break
         if len(stay) < len(active):
             active = [active[i] for i in stay]
             adam.keep(stay)
-            tables = [(x[stay], g[stay]) for x, g in tables]
+            tables = [(x[stay], conditioning[stay]) for x, conditioning in tables]
             held_out = [rows[stay] for rows in held_out]
             evaluation = _pick(tables, held_out)
-    return best, progress, max(n_batches(n, options.batch_size) for n in n_train)
+    return best, progress
 
 
-def _pick(
-    tables: Sequence[tuple[Tensor, Tensor]], numbers: Sequence[Tensor], n_rows: int = 0
-) -> Rows:
+def _pick(tables: Tables, numbers: Sequence[Tensor], n_rows: int = 0) -> Rows:
     """Pack the rows with some numbers (R, m) of each domain's tables, (R, n, d)."""
     picked = []
     for pair, rows in zip(tables, numbers, strict=True):

@@ -52,6 +52,21 @@ def cdf(x: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     return (weights * normal_cdf(z)).sum(-1).clamp(0.0, 1.0)
 
 
+class NotFiniteError(FloatingPointError):
+    """NaN or infinity in a row, counted from 0, whose quantile is to be computed."""
+
+    def __init__(self, what: str, row: int) -> None:
+        super().__init__(what, row)
+        self.what, self.row = what, row
+
+    def __str__(self) -> str:
+        return (
+            f"The {self.what} of mixture {self.row} hold NaN or infinity. Check what they were "
+            "computed from: a row far outside the data that a model was fitted to, or a fit that "
+            "diverged."
+        )
+
+
 @accelerated
 @torch.no_grad()
 def quantile(
@@ -87,8 +102,8 @@ def quantile(
     ValueError
         A probability outside (0, 1), a standard deviation that is not positive, or an unknown
         method.
-    FloatingPointError
-        A probability that is NaN, or a mixture that holds NaN or infinity.
+    NotFiniteError
+        A probability or a mixture that holds NaN or infinity.
 
     Examples
     --------
@@ -111,21 +126,16 @@ def quantile(
 
 def _check(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> None:
     """Raise unless rows (n,) are probabilities, and (n, N) the parameters of mixtures."""
-    if bool(torch.isnan(u).any()):
-        raise FloatingPointError("A probability whose quantile is to be computed is NaN.")
+    named = {"probabilities": u.unsqueeze(1), "weights": weights, "means": means, "stds": stds}
+    for name, values in named.items():
+        bad = (~torch.isfinite(values)).any(-1).nonzero()
+        if len(bad):
+            raise NotFiniteError(name, int(bad[0]))
     if not bool(((u > 0.0) & (u < 1.0)).all()):
         raise ValueError(
             "Quantiles need probabilities strictly between 0 and 1, got one outside. Clip them "
             "first, as knothe_rosenblatt does with its eps."
         )
-    for name, values in (("weights", weights), ("means", means), ("stds", stds)):
-        bad = (~torch.isfinite(values)).any(-1).nonzero()
-        if len(bad):
-            raise FloatingPointError(
-                f"The {name} of mixture {int(bad[0])} hold NaN or infinity. Check what they were "
-                "computed from: a row far outside the data that a model was fitted to, or a fit "
-                "that diverged."
-            )
     # The square of a standard deviation, and of its inverse, must be in range.
     least = 2.0 * math.sqrt(torch.finfo(stds.dtype).tiny)
     if bool((stds < least).any()):
@@ -137,29 +147,32 @@ def _check(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> None:
 
 def _bisection(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     """Solve F(z) = u as the paper does; rows of shape (n,), parameters (n, N)."""
+
+    def F(z: Tensor) -> Tensor:
+        return cdf(z, weights, means, stds)
+
+    # Double the bracket [-2^k, 2^k] until it holds the root.
     high = torch.ones_like(u)
-    while True:
-        outside = (cdf(-high, weights, means, stds) > u) | (cdf(high, weights, means, stds) < u)
-        if not bool(outside.any()):
-            break
+    while bool((outside := (F(-high) > u) | (F(high) < u)).any()):
         high = torch.where(outside, 2.0 * high, high)
         if not bool(torch.isfinite(high).all()):
             raise ValueError("No interval [-2^k, 2^k] holds the quantile: check the mixtures.")
-    low = -high
-    for _ in range(_MAX_STEPS):
-        middle = 0.5 * (low + high)
-        if bool(((middle <= low) | (middle >= high)).all()):
-            return middle
-        below = cdf(middle, weights, means, stds) < u
+    # Halve it until no number lies between its ends.
+    low, middle = -high, torch.zeros_like(u)
+    while bool(((low < middle) & (middle < high)).any()):
+        below = F(middle) < u
         low, high = torch.where(below, middle, low), torch.where(below, high, middle)
-    raise RuntimeError("The quantile search did not end: this is a bug.")
+        middle = 0.5 * (low + high)
+    return middle
 
 
 def _newton(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     """Solve F(z) = u by guarded Newton steps; rows of shape (n,), parameters (n, N)."""
-    # The upper half is solved as the lower half of the mirrored mixture: 1 - u keeps its digits.
+    # Rows in the upper half are solved in the mirrored mixture, where F(-z) = 1 - u = p: both keep
+    # their digits in the lower tail alone.
     sign = torch.where(u > 0.5, -1.0, 1.0).to(u)
     p, means = torch.minimum(u, 1.0 - u), means * sign.unsqueeze(1)
+    # The bracket: the least and the largest quantile of the components.
     score = torch.special.ndtri(p).unsqueeze(1)
     quantiles = means + stds * score
     low, high = quantiles.amin(1), quantiles.amax(1)
@@ -168,30 +181,27 @@ def _newton(u: Tensor, weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     variance = (weights * (stds**2 + (means - mean) ** 2)).sum(1, keepdim=True)
     z = torch.clamp((mean + variance.sqrt() * score)[:, 0], low, high)
     z = torch.where(z.isnan(), 0.5 * low + 0.5 * high, z)  # a variance beyond double precision
-    last = before_last = high - low
-    eps = torch.finfo(u.dtype).eps
-    result, rows = torch.empty_like(u), torch.arange(len(u), device=u.device)
+
+    eps, solved = torch.finfo(u.dtype).eps, torch.zeros_like(u, dtype=torch.bool)
+    last = before_last = high - low  # lengths of the last two steps
     for _ in range(_MAX_STEPS):
-        F = cdf(z, weights, means, stds)
-        density = log_prob(z, weights.log(), means, stds).exp()
+        # Newton's step on log F(z) - log p, whose derivative is f / F.
+        F, f = cdf(z, weights, means, stds), log_prob(z, weights.log(), means, stds).exp()
         error = torch.log(p / F)
-        step = error * F / density
+        step = error * F / f
+        # F says on which side of z the root is.
         low, high = torch.where(p > F, z, low), torch.where(p > F, high, z)
         middle = 0.5 * low + 0.5 * high
-        # Solved: F is right up to rounding, or z is, or the bracket is closed. A small step says
-        # little about z where F is wrong: components can be narrower than floating point resolves.
-        solved = ((F - p).abs() <= 4 * eps * p) | (middle <= low) | (middle >= high)
+        # Solved: F is right up to rounding, or the bracket is closed, or the step is no larger than
+        # rounding. A small step says nothing where F is far off: z can be on a component narrower
+        # than the distance between floating-point numbers.
+        solved |= ((F - p).abs() <= 4 * eps * p) | (middle <= low) | (middle >= high)
         solved |= (step.abs() <= eps * z.abs()) & (error.abs() < 0.1)
-        result[rows[solved]] = (z * sign)[solved]
         if bool(solved.all()):
-            return result
-        # NaN compares false, and is replaced too.
-        new = z + step
-        safe = (new > low) & (new < high) & (step.abs() <= 0.5 * before_last)
-        new = torch.where(safe, new, middle)
-        last, before_last = (new - z).abs(), last
-        rows, p, sign, weights, means, stds, z, low, high, last, before_last = (
-            t[~solved]
-            for t in (rows, p, sign, weights, means, stds, new, low, high, last, before_last)
-        )
+            return z * sign
+        # The guard: within the bracket, and at most half as long as the step before the last one;
+        # otherwise bisect. (A step that is NaN is not safe either.)
+        safe = (z + step > low) & (z + step < high) & (step.abs() <= 0.5 * before_last)
+        new = torch.where(solved, z, torch.where(safe, z + step, middle))
+        z, last, before_last = new, (new - z).abs(), last
     raise RuntimeError("The quantile search did not end: this is a bug.")

@@ -13,18 +13,21 @@ et al., shared by the domains like ``c`` and ``W``; each coordinate has its own 
 as in Uria et al. :class:`RNADEDensity` is the density of one domain, with the equations;
 :class:`RNADE` is the module whose parameters are trained.
 
-Two departures. ``sigma`` has a floor, ``sigma^2 = exp(lin_3 h) + sigma_floor^2``: without it the
-likelihood of a column with point masses has no maximum; ``sigma_floor=0`` is the paper's form. And
-conditionals can be given another form of the row than the one whose density is computed: rows
-whose point masses were spread over cells (:mod:`krda.preprocessing`) condition through the cells'
-centres, since the place within a cell is random.
+Three departures from the paper:
+
+- ``sigma`` has a floor, ``sigma^2 = exp(lin_3 h) + sigma_floor^2``. Without it the likelihood of a
+  column with point masses has no maximum. ``sigma_floor=0`` is the paper's form.
+- ``lin_3 h`` is clipped to +-60 (:data:`MAX_LOG_VARIANCE`).
+- The state can take another value than ``x^i``, the *conditioning value*. Rows whose point masses
+  were spread over cells (:mod:`krda.preprocessing`) condition by the centres of the cells, since
+  the place within a cell is random.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -33,12 +36,18 @@ from torch import Tensor, nn
 from krda._switch import accelerated
 from krda.density import mixture
 
-#: From a coordinate's number (from 0) and its values (n,) to what later conditionals are given.
-Given = Callable[[int, Tensor], Tensor]
+#: From a coordinate's number i (from 0) and its values x_i (n,) to what the state takes for x_i.
+ConditioningValue = Callable[[int, Tensor], Tensor]
 
 #: Log-variances are clipped to this, up and down: standard deviations between 1e-13 and 1e13 of a
 #: standardised column. A linear layer far outside the data would overflow otherwise.
 MAX_LOG_VARIANCE = 60.0
+
+
+def as_it_is(i: int, x_i: Tensor) -> Tensor:
+    """The paper's conditioning value: ``x_i`` itself."""
+    del i
+    return x_i
 
 
 class Conditional(NamedTuple):
@@ -68,9 +77,9 @@ class RNADEDensity:
         Lower bound of the standard deviations, approached smoothly.
     quantile_method : {"newton", "bisection"}, default="newton"
         How conditionals are inverted: see :func:`krda.density.mixture.quantile`.
-    given : callable or None, default=None
-        From a coordinate's number (from 0) and its values (n,) to the values that later
-        conditionals are given; None gives them as they are.
+    conditioning_value : callable, default=as_it_is
+        From a coordinate's number (from 0) and its values (n,) to the values that the state takes
+        for them; by default the same.
 
     Examples
     --------
@@ -90,28 +99,32 @@ class RNADEDensity:
     head_bias: Tensor
     sigma_floor: float
     quantile_method: mixture.QuantileMethod = "newton"
-    given: Given | None = None
+    conditioning_value: ConditioningValue = as_it_is
 
     @property
     def n_features(self) -> int:
         """Dimension d of a row."""
         return len(self.W)
 
-    def conditional(self, i: int, a: Tensor) -> Conditional:
-        """Mixtures of coordinate i (from 0), given its states a of shape (n, H) (eqs. 3-6)."""
-        h = torch.relu(self.C[i] * a)
-        lin_1, lin_2, lin_3 = (h @ self.head_weight[i] + self.head_bias[i]).chunk(3, dim=-1)
-        variances = torch.exp(lin_3.clamp(-MAX_LOG_VARIANCE, MAX_LOG_VARIANCE))
-        stds = torch.sqrt(variances + self.sigma_floor**2)
-        return Conditional(torch.log_softmax(lin_1, dim=-1), lin_2, stds)
-
     def next_state(self, i: int, a: Tensor, x_i: Tensor) -> Tensor:
-        """State after coordinate i (from 0) with values x_i of shape (n,) (eq. 2)."""
-        given = x_i if self.given is None else self.given(i, x_i)
-        return a + given.unsqueeze(1) * self.W[i]
+        """State after coordinate i (from 0) with values x_i of shape (n,)."""
+        value = self.conditioning_value(i, x_i)
+        return a + value.unsqueeze(1) * self.W[i]  # eq. 2
 
+    def conditional(self, i: int, a: Tensor) -> Conditional:
+        """Mixtures of coordinate i (from 0), given its states a of shape (n, H)."""
+        h = torch.relu(self.C[i] * a)  # eq. 3
+        heads = h @ self.head_weight[i] + self.head_bias[i]
+        logits, means, log_variances = heads.chunk(3, dim=-1)  # means: eq. 5
+        log_weights = torch.log_softmax(logits, dim=-1)  # eq. 4
+        variances = torch.exp(log_variances.clamp(-MAX_LOG_VARIANCE, MAX_LOG_VARIANCE))
+        stds = torch.sqrt(variances + self.sigma_floor**2)  # eq. 6
+        return Conditional(log_weights, means, stds)
+
+    # Not accelerated: training differentiates it, and :mod:`krda._fast.objective` has a form of its
+    # own of the log-density together with the gradient.
     def log_prob(self, x: Tensor) -> Tensor:
-        """Log-density (eq. 1).
+        """Log-density.
 
         Parameters
         ----------
@@ -123,7 +136,7 @@ class RNADEDensity:
         """
         a, total = self.c.expand(len(x), -1), x.new_zeros(len(x))
         for i in range(self.n_features):
-            total = total + mixture.log_prob(x[:, i], *self.conditional(i, a))
+            total = total + mixture.log_prob(x[:, i], *self.conditional(i, a))  # eq. 1
             a = self.next_state(i, a, x[:, i])
         return total
 
@@ -162,7 +175,7 @@ class RNADEDensity:
 
         Raises
         ------
-        FloatingPointError
+        krda.density.mixture.NotFiniteError
             A conditional that holds NaN or infinity: the row went too far out.
         """
         a, x = self.c.expand(len(u), -1), torch.empty_like(u)
@@ -187,8 +200,8 @@ class RNADEDensity:
         x : Tensor of shape (n, d), float64
         """
         u = torch.rand(n, self.n_features, generator=generator, dtype=torch.float64, device="cpu")
-        tiny = torch.finfo(torch.float64).eps
-        return self.inverse_rosenblatt(u.clamp(tiny, 1.0 - tiny))
+        eps = torch.finfo(torch.float64).eps
+        return self.inverse_rosenblatt(u.clamp(eps, 1.0 - eps))
 
 
 class RNADE(nn.Module):
@@ -226,12 +239,6 @@ class RNADE(nn.Module):
     torch.Size([10])
     """
 
-    c: Tensor
-    W: Tensor
-    C: Tensor
-    head_weight: Tensor
-    head_bias: Tensor
-
     def __init__(
         self,
         n_features: int,
@@ -243,70 +250,61 @@ class RNADE(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.n_features = n_features
-        self.n_domains = n_domains
-        self.n_components = n_components
-        self.hidden_size = hidden_size
-        self.sigma_floor = sigma_floor
-        self.seed = seed
-        for name, initial in self._initial(torch.Generator().manual_seed(seed)).items():
-            setattr(self, name, nn.Parameter(initial))
-
-    def _initial(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """Draw the initial parameters.
-
-        The hidden state starts at unit size whatever d is, the heads with small weights, and the
-        means' biases spread over the bulk of a standardised feature, so that the components
-        differ from the first step on. The domains start from equal heads: before training the
-        transport is the identity, and every difference between the domains is learnt from data.
-        """
-        d, hidden, n = self.n_features, self.hidden_size, self.n_components
+        self.n_features, self.n_domains, self.hidden_size = n_features, n_domains, hidden_size
+        self.sigma_floor, self.seed = sigma_floor, seed
+        d, D, H, N = n_features, n_domains, hidden_size, n_components
         # Named, because torch's defaults are of the user's process.
         plain: Any = {"dtype": torch.float32, "device": "cpu"}
+        generator = torch.Generator().manual_seed(seed)
 
         def normal(*shape: int) -> Tensor:
             return torch.randn(*shape, generator=generator, **plain)
 
-        bias = torch.zeros(d, 3, n, **plain)
-        bias[:, 1] = torch.special.ndtri((torch.arange(n, **plain) + 0.5) / n) + 0.1 * normal(d, n)
-        bias[:, 2] = -2.0 * math.log(max(n, 2) / 2.0)
-        weight = normal(d, hidden, 3 * n) * (0.5 / math.sqrt(hidden))
-        return {
-            "c": normal(hidden),
-            "W": normal(d, hidden) / math.sqrt(d),
-            "C": torch.ones(d, **plain),
-            "head_weight": weight.expand(self.n_domains, -1, -1, -1).clone(),
-            "head_bias": bias.reshape(d, 3 * n).expand(self.n_domains, -1, -1).clone(),
-        }
+        # The components cover the bulk of a standardised feature: their means are its N quantiles
+        # at equal distances, each moved a little, and sigma = 2 / N (1 if N = 1).
+        # The order of the draws, here and below, is part of what a seed means.
+        bias = torch.zeros(d, 3, N, **plain)
+        bias[:, 1] = torch.special.ndtri((torch.arange(N, **plain) + 0.5) / N) + 0.1 * normal(d, N)
+        bias[:, 2] = -2.0 * math.log(max(N, 2) / 2.0)
+        weight = normal(d, H, 3 * N) * (0.5 / math.sqrt(H))  # small: at first the biases decide
+        self.c = nn.Parameter(normal(H))
+        self.W = nn.Parameter(normal(d, H) / math.sqrt(d))  # a^i has unit size whatever d is
+        self.C = nn.Parameter(torch.ones(d, **plain))
+        # The domains start from equal heads: before training the transport is the identity, and
+        # every difference between them is learnt from data.
+        self.head_weight = nn.Parameter(weight.expand(D, -1, -1, -1).clone())
+        self.head_bias = nn.Parameter(bias.reshape(d, 3 * N).expand(D, -1, -1).clone())
 
-    def _density(self, domain: int, **options: Any) -> RNADEDensity:
-        """Density of a domain on the parameters themselves, so that it can be differentiated."""
-        heads = self.head_weight[domain], self.head_bias[domain]
-        return RNADEDensity(self.c, self.W, self.C, *heads, self.sigma_floor, **options)
+    def _of_domain(self, domain: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Give the parameters of a domain's density."""
+        return self.c, self.W, self.C, self.head_weight[domain], self.head_bias[domain]
 
-    def log_prob(self, x: Tensor, domain: int, given: Tensor | None = None) -> Tensor:
-        """Log-density of a domain (eq. 1), differentiable by the parameters.
+    def log_prob(self, x: Tensor, domain: int, conditioning_rows: Tensor | None = None) -> Tensor:
+        """Log-density of a domain, differentiable by the parameters.
 
         Parameters
         ----------
         x : Tensor of shape (n, d)
         domain : int
-        given : Tensor of shape (n, d) or None, default=None
-            The rows as conditionals are given them; None takes ``x``.
+        conditioning_rows : Tensor of shape (n, d) or None, default=None
+            The conditioning values of each row; None takes ``x``.
 
         Returns
         -------
         log_prob : Tensor of shape (n,)
         """
-        conditioned = None if given is None else lambda i, _: given[:, i]
-        return self._density(domain, given=conditioned).log_prob(x)
+        values = x if conditioning_rows is None else conditioning_rows
+        density = RNADEDensity(
+            *self._of_domain(domain), self.sigma_floor, conditioning_value=lambda i, _: values[:, i]
+        )
+        return density.log_prob(x)
 
     def density(
         self,
         domain: int,
         *,
         quantile_method: mixture.QuantileMethod = "newton",
-        given: Given | None = None,
+        conditioning_value: ConditioningValue = as_it_is,
     ) -> RNADEDensity:
         """Give the density of one domain, detached and in float64.
 
@@ -314,16 +312,14 @@ class RNADE(nn.Module):
         ----------
         domain : int
         quantile_method : {"newton", "bisection"}, default="newton"
-        given : callable or None, default=None
+        conditioning_value : callable, default=as_it_is
             See :class:`RNADEDensity`.
 
         Returns
         -------
         density : RNADEDensity
         """
-        live = self._density(domain, quantile_method=quantile_method, given=given)
-        fixed: dict[str, Any] = {
-            name: getattr(live, name).detach().to("cpu", torch.float64).clone()
-            for name in ("c", "W", "C", "head_weight", "head_bias")
-        }
-        return replace(live, **fixed)
+        fixed: list[Any] = [
+            p.detach().to("cpu", torch.float64).clone() for p in self._of_domain(domain)
+        ]
+        return RNADEDensity(*fixed, self.sigma_floor, quantile_method, conditioning_value)

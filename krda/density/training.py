@@ -29,7 +29,7 @@ EVALUATION_INTERVAL = 5
 
 
 class DivergenceError(FloatingPointError):
-    """Training met a non-finite loss, with the given learning rate and with a smaller one."""
+    """Training diverged, with the given learning rate and with a smaller one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class TrainingOptions:
     max_steps : int, default=1000
         Upper bound on the number of steps; 0 keeps the initial parameters.
     batch_size : int or None, default=128
-        Rows of each domain in a step; None, or more than a domain has, takes all of them.
+        Rows of each domain in a step, at most: a pass over a domain is cut into batches of equal
+        size, up to one row. None, or more than a domain has, takes all of them.
     validation_fraction : float, default=0.1
         Share of each domain's rows that is held out, in (0, 1); :data:`MAX_HELD_OUT` rows at most.
     patience : int, default=250
@@ -85,9 +86,7 @@ class TrainingOptions:
         return first * (0.5 * (1 + math.cos(math.pi * step / self.max_steps)))
 
     def evaluates_after(self, n_steps: int) -> bool:
-        """Whether the held-out rows are looked at after this number of steps."""
-        if n_steps == 0:
-            return self.max_steps == 0
+        """Whether the held-out rows are looked at after this number of steps, at least one."""
         return n_steps % EVALUATION_INTERVAL == 0 or n_steps == self.max_steps
 
 
@@ -106,9 +105,8 @@ class TrainingHistory:
         Steps after which the parameters that were kept had been reached.
     learning_rate : float
         The first step size; a tenth of the one asked for after a restart.
-    diverged_at : tuple of int or None
-        Step and epoch (both from 0) of the first non-finite loss, None if there was none. An
-        epoch is a pass over the larger domain.
+    failure : str or None
+        How the training diverged; None if it did not.
     """
 
     steps: Tensor
@@ -116,7 +114,7 @@ class TrainingHistory:
     held_out_nll: Tensor
     best_step: int
     learning_rate: float
-    diverged_at: tuple[int, int] | None = None
+    failure: str | None = None
 
 
 def hold_out(n_rows: int, fraction: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -149,11 +147,13 @@ def batches(rows: Tensor, batch_size: int | None, generator: torch.Generator) ->
 
 @dataclass
 class Progress:
-    """What is known of a training on its way."""
+    """What is known of a training on its way; an epoch is a pass over the larger domain."""
 
+    learning_rate: float
+    steps_per_epoch: int
     best_nll: float = math.inf
     best_step: int = 0
-    diverged_at: int | None = None
+    bad_step: int | None = None  # the first with a non-finite loss, from 0
     steps: list[int] = field(default_factory=list)
     train_nll: list[Tensor] = field(default_factory=list)
     held_out_nll: list[Tensor] = field(default_factory=list)
@@ -165,72 +165,66 @@ class Progress:
         those of the held-out rows.
         """
         self.steps.append(n_steps)
-        self.train_nll.append(sum(losses, torch.zeros_like(held_out)) / len(losses))
+        total = sum(losses, torch.zeros_like(held_out))
+        self.train_nll.append(total / len(losses) if losses else math.nan * total)
         self.held_out_nll.append(held_out)
-        finite = torch.stack([*losses, torch.zeros_like(held_out)]).isfinite().all(1).tolist()
-        if not all(finite):
-            self.diverged_at = n_steps - len(losses) + finite.index(False)
-            return False
-        better = float(held_out.sum()) < self.best_nll
-        if better:
-            self.best_nll, self.best_step = float(held_out.sum()), n_steps
-        return better
+        for step, loss in enumerate(losses, n_steps - len(losses)):
+            if not bool(loss.isfinite().all()):
+                self.bad_step = step
+                return False
+        nll = float(held_out.sum())
+        if nll < self.best_nll:
+            self.best_nll, self.best_step = nll, n_steps
+            return True
+        return False
 
     def ended(self, patience: int) -> bool:
-        """Whether the training has diverged, or its patience is used up."""
-        return self.diverged_at is not None or self.steps[-1] - self.best_step >= patience
+        """Whether a loss was not finite, or the patience is used up."""
+        return self.bad_step is not None or self.steps[-1] - self.best_step >= patience
 
     @property
-    def diverged(self) -> bool:
-        """Whether a loss was not finite, or the held-out NLL never was."""
-        return self.diverged_at is not None or math.isinf(self.best_nll)
+    def failure(self) -> str | None:
+        """Say how the training diverged; None if it did not."""
+        if self.bad_step is not None:
+            epoch = self.bad_step // self.steps_per_epoch
+            return f"a loss was not finite in epoch {epoch} (step {self.bad_step}, both from 0)"
+        if math.isinf(self.best_nll):
+            return "the held-out rows never had a finite likelihood"
+        return None
 
-    def history(self, learning_rate: float, steps_per_epoch: int) -> TrainingHistory:
-        """Sum up; a held-out NLL that never was finite is a divergence at the first step."""
-        at = 0 if self.diverged and self.diverged_at is None else self.diverged_at
+    def history(self) -> TrainingHistory:
+        """Sum up."""
         return TrainingHistory(
             steps=torch.tensor(self.steps, device="cpu"),
             train_nll=torch.stack(self.train_nll).cpu(),
             held_out_nll=torch.stack(self.held_out_nll).cpu(),
             best_step=self.best_step,
-            learning_rate=learning_rate,
-            diverged_at=None if at is None else (at, at // steps_per_epoch),
+            learning_rate=self.learning_rate,
+            failure=self.failure,
         )
 
 
-def fit_maximum_likelihood(
-    model: RNADE,
-    domains: Sequence[Tensor],
-    options: TrainingOptions,
-    given: Sequence[Tensor] | None = None,
-) -> TrainingHistory:
-    """Train a model in place; if it diverges, once more with a tenth of the learning rate.
-
-    ``domains`` are the standardised rows (n_D, d) of each domain, ``given`` those rows as
-    conditionals are given them: see :meth:`krda.density.rnade.RNADE.log_prob`. The model's seed
-    also decides the held-out rows and the order of the batches. If ``diverged_at`` of the history
-    is not None, both trainings failed, and the parameters are of no use.
-    """
-    (history,) = fit_all([model], [domains], options, None if given is None else [given])
-    return history
-
-
 @accelerated
-def fit_all(
+def fit_maximum_likelihood(
     models: Sequence[RNADE],
     domains: Sequence[Sequence[Tensor]],
     options: TrainingOptions,
-    given: Sequence[Sequence[Tensor]] | None = None,
+    conditioning_rows: Sequence[Sequence[Tensor]] | None = None,
 ) -> list[TrainingHistory]:
-    """Fit each model to its own domains, as :func:`fit_maximum_likelihood` says."""
+    """Train models in place; those that diverge once more, with a tenth of the learning rate.
+
+    Each model has its own ``domains``, tables of standardised rows (n_D, d), and their
+    ``conditioning_rows``: see :meth:`krda.density.rnade.RNADE.log_prob`. Its seed also decides the
+    held-out rows and the order of the batches. If a history has a ``failure``, both trainings
+    diverged, and the model's parameters are of no use.
+    """
     histories = []
-    for model, rows, conditioned in zip(models, domains, given or domains, strict=True):
+    for model, rows, values in zip(models, domains, conditioning_rows or domains, strict=True):
         initial = deepcopy(model.state_dict())
-        for learning_rate in (options.learning_rate, 0.1 * options.learning_rate):
+        history = _train(model, rows, values, options, options.learning_rate)
+        if history.failure is not None:
             model.load_state_dict(initial)
-            history = _train(model, rows, conditioned, options, learning_rate)
-            if history.diverged_at is None:
-                break
+            history = _train(model, rows, values, options, 0.1 * options.learning_rate)
         histories.append(history)
     return histories
 
@@ -238,48 +232,52 @@ def fit_all(
 def _train(
     model: RNADE,
     domains: Sequence[Tensor],
-    given: Sequence[Tensor],
+    conditioning_rows: Sequence[Tensor],
     options: TrainingOptions,
     learning_rate: float,
 ) -> TrainingHistory:
+    """Train a model once; it ends with the parameters of the lowest held-out NLL."""
     generator = torch.Generator().manual_seed(model.seed)
     splits = [hold_out(len(x), options.validation_fraction, generator) for x in domains]
     streams = [batches(train, options.batch_size, generator) for train, _ in splits]
 
-    def nll(rows: Sequence[Tensor]) -> Tensor:
-        """Mean NLL (D,) of some rows of each domain."""
-        picked = enumerate(zip(domains, given, rows, strict=True))
-        return torch.stack([-model.log_prob(x[r], i, g[r]).mean() for i, (x, g, r) in picked])
+    def nll(numbers: Sequence[Tensor]) -> Tensor:
+        """Mean NLL (D,) of the rows of each domain with these numbers."""
+        picked = enumerate(zip(domains, conditioning_rows, numbers, strict=True))
+        return torch.stack([-model.log_prob(x[r], i, v[r]).mean() for i, (x, v, r) in picked])
 
-    adam = torch.optim.Adam(model.parameters(), learning_rate)
-    best, progress, losses = deepcopy(model.state_dict()), Progress(), list[Tensor]()
-    for n_steps in range(options.max_steps + 1):
-        if n_steps:
-            adam.param_groups[0]["lr"] = options.learning_rate_at(n_steps - 1, learning_rate)
-            loss = nll([next(stream) for stream in streams])
-            adam.zero_grad()
-            loss.sum().backward()  # type: ignore[no-untyped-call]
-            adam.step()
-            losses.append(loss.detach())
-        if options.evaluates_after(n_steps):
-            with torch.no_grad():
-                held_out = nll([rows for _, rows in splits])
-            if progress.record(n_steps, losses, held_out):
+    @torch.no_grad()
+    def held_out_nll() -> Tensor:
+        return nll([rows for _, rows in splits])
+
+    steps_per_epoch = max(n_batches(len(train), options.batch_size) for train, _ in splits)
+    progress = Progress(learning_rate, steps_per_epoch)
+    adam, losses = torch.optim.Adam(model.parameters(), learning_rate), list[Tensor]()
+    best = deepcopy(model.state_dict())
+    if options.max_steps == 0:
+        progress.record(0, losses, held_out_nll())
+    for step in range(options.max_steps):
+        adam.param_groups[0]["lr"] = options.learning_rate_at(step, learning_rate)
+        loss = nll([next(stream) for stream in streams])
+        adam.zero_grad()
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        losses.append(loss.detach())
+        if options.evaluates_after(step + 1):
+            if progress.record(step + 1, losses, held_out_nll()):
                 best = deepcopy(model.state_dict())
-            losses.clear()
             if progress.ended(options.patience):
                 break
+            losses.clear()
     model.load_state_dict(best)
-    steps_per_epoch = max(n_batches(len(train), options.batch_size) for train, _ in splits)
-    return progress.history(learning_rate, steps_per_epoch)
+    return progress.history()
 
 
 def raise_if_diverged(history: TrainingHistory) -> None:
-    """Raise DivergenceError, with the epoch and what to try, if training failed twice."""
-    if history.diverged_at is not None:
+    """Raise DivergenceError, with what happened and what to try, if training failed twice."""
+    if history.failure is not None:
         raise DivergenceError(
-            f"The density's loss became non-finite in epoch {history.diverged_at[1]} (step "
-            f"{history.diverged_at[0]}, both from 0), also after a restart with the smaller "
-            f"learning rate {history.learning_rate:g}. Look for columns with extreme outliers, "
-            "raise sigma_floor, or lower learning_rate."
+            f"Training the density diverged: {history.failure}, also after a restart with the "
+            f"smaller learning rate {history.learning_rate:g}. Look for columns with extreme "
+            "outliers, raise sigma_floor, or lower learning_rate."
         )

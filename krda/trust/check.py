@@ -33,7 +33,7 @@ from krda.density.gaussian import LinearGaussianDensity
 from krda.diagnostics import column_distances, energy_distance, unit_scale
 from krda.estimator import KRDA
 from krda.extrapolation import describe_far_rows
-from krda.fitting import DOMAINS, Domain
+from krda.parameters import DOMAINS, Domain
 from krda.scikit import checksum, seed_from
 from krda.trust.report import Assessment
 from krda.trust.statistics import (

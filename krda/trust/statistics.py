@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from krda.fitting import Domain
+from krda.parameters import Domain
 
 #: Share of checks in which a density as good as a Gaussian is called worse, at most. The two
 #: domains share it (Bonferroni); the rest is Student's one-sided test.

@@ -1,6 +1,7 @@
 """KnotheRosenblatt: the map alone, without labels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -56,6 +57,28 @@ def test_the_map_sends_held_out_source_rows_to_the_targets_distribution():
     for v in directions:
         assert stats.ks_2samp(T / unit @ v, goal / unit @ v).pvalue > 0.001 / len(directions)
     assert stats.ks_2samp(fresh[:, 0], goal[:, 0]).pvalue < 1e-6  # the test has power
+
+
+class Broken:
+    """A density of two coordinates that maps row 3 to NaN in the second one."""
+
+    n_features = 2
+
+    def inverse_rosenblatt(self, u):
+        x = u.clone()
+        x[3, 1] = np.nan
+        return x
+
+
+@pytest.mark.filterwarnings("ignore:Columns .* are constant")
+@pytest.mark.parametrize(("names", "expected"), [(None, "0"), (["a", "b", "c"], "a")])
+def test_an_error_names_the_column_of_the_table_whatever_the_order(names, expected):
+    tables_ = [pd.DataFrame(X, columns=names) for X in tables()]
+    tables_[0].iloc[:, 1] = 7.0  # the order of the map is 2, 0
+    fit = KnotheRosenblatt(column_order="reversed", **QUICK).fit(*tables_)
+    fit.densities_["target"] = Broken()
+    with pytest.raises(FloatingPointError, match=f"Row 3 .* to nan in column {expected}[.]"):
+        fit.transform(tables_[0])
 
 
 def test_columns_constant_in_a_domain_take_the_mean_of_the_other():

@@ -73,14 +73,14 @@ def test_standard_deviations_stay_above_the_floor():
     assert float(stds.min()) >= 0.05 * (1 - 1e-6)
 
 
-def test_what_conditionals_are_given_may_differ_from_the_row_itself():
+def test_conditioning_values_may_differ_from_the_row_itself():
     model = make_rnade(3, seed=1)
     x = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
-    density = model.density(0, given=lambda i, z: torch.floor(z) if i == 1 else z)
-    given = x.clone()
-    given[..., 1] = torch.floor(given[..., 1])
+    density = model.density(0, conditioning_value=lambda i, z: torch.floor(z) if i == 1 else z)
+    conditioning_rows = x.clone()
+    conditioning_rows[..., 1] = torch.floor(x[..., 1])
     with torch.no_grad():
-        expected = model.log_prob(x, 0, given)
+        expected = model.log_prob(x, 0, conditioning_rows)
         plain = model.log_prob(x, 0)
     rows = x.to(torch.float64)
     np.testing.assert_allclose(density.log_prob(rows), expected, rtol=1e-4, atol=1e-4)

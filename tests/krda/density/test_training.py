@@ -26,6 +26,12 @@ def domains(n_source=80, n_target=60, d=2, seed=0):
     return [source, target]
 
 
+def fit(model, rows, options):
+    """Train one model."""
+    (history,) = fit_maximum_likelihood([model], [rows], options)
+    return history
+
+
 def total_nll(model, rows):
     with torch.no_grad():
         return sum(float(-model.log_prob(x, i).mean()) for i, x in enumerate(rows))
@@ -37,7 +43,7 @@ SHORT = TrainingOptions(max_steps=40, patience=40)
 def test_training_raises_the_likelihood_of_rows_it_never_saw():
     model, fresh = RNADE(2), domains(1000, 1000, seed=1)
     before = total_nll(model, fresh)
-    fit_maximum_likelihood(model, domains(400, 400), TrainingOptions(max_steps=150))
+    fit(model, domains(400, 400), TrainingOptions(max_steps=150))
     assert total_nll(model, fresh) < before - 0.3
 
 
@@ -46,7 +52,7 @@ def test_training_approaches_the_entropy_of_a_known_density():
     generator = torch.Generator().manual_seed(0)
     rows = [torch.randn(3000, 2, generator=generator) for _ in range(2)]
     model = RNADE(2, n_components=2, hidden_size=10)
-    fit_maximum_likelihood(model, rows, TrainingOptions(max_steps=100))
+    fit(model, rows, TrainingOptions(max_steps=100))
     fresh = [torch.randn(20_000, 2, generator=generator) for _ in range(2)]
     excess = total_nll(model, fresh) / 2 - np.log(2 * np.pi * np.e)
     assert -0.01 < excess < 0.03
@@ -55,7 +61,7 @@ def test_training_approaches_the_entropy_of_a_known_density():
 def test_the_parameters_with_the_lowest_held_out_nll_are_kept():
     rows, model = domains(40, 30), RNADE(2, hidden_size=30, seed=3)
     options = TrainingOptions(max_steps=200, patience=200, learning_rate=0.03)
-    history = fit_maximum_likelihood(model, rows, options)
+    history = fit(model, rows, options)
     curve = history.held_out_nll.sum(1)
     assert history.best_step == int(history.steps[curve.argmin()])
     assert curve[-1] > curve.min() + 0.1, "the case must over-fit to show anything"
@@ -66,7 +72,7 @@ def test_the_parameters_with_the_lowest_held_out_nll_are_kept():
 
 def test_training_stops_when_patience_runs_out():
     options = TrainingOptions(max_steps=500, patience=15, learning_rate=0.03)
-    history = fit_maximum_likelihood(RNADE(2, hidden_size=30), domains(40, 30), options)
+    history = fit(RNADE(2, hidden_size=30), domains(40, 30), options)
     assert int(history.steps[-1]) == history.best_step + 15 < 500
     assert len(history.steps) == len(history.held_out_nll) == len(history.train_nll)
 
@@ -77,7 +83,7 @@ def test_same_seed_gives_the_same_bytes_whatever_torchs_global_seed():
         torch.manual_seed(global_seed)
         state = torch.random.get_rng_state()
         model = RNADE(2, seed=7)
-        fit_maximum_likelihood(model, domains(), TrainingOptions(max_steps=20, batch_size=16))
+        fit(model, domains(), TrainingOptions(max_steps=20, batch_size=16))
         assert torch.equal(state, torch.random.get_rng_state())
         models.append(model)
     for name, parameter in models[0].named_parameters():
@@ -122,8 +128,8 @@ def explode(monkeypatch, where):
 
 def test_a_divergence_restarts_once_with_a_smaller_step(monkeypatch):
     explode(monkeypatch, {0: 3})
-    history = fit_maximum_likelihood(RNADE(2), domains(), SHORT)
-    assert history.diverged_at is None
+    history = fit(RNADE(2), domains(), SHORT)
+    assert history.failure is None
     assert history.learning_rate == pytest.approx(0.1 * SHORT.learning_rate)
     assert bool(torch.isfinite(history.held_out_nll).all())
 
@@ -131,7 +137,7 @@ def test_a_divergence_restarts_once_with_a_smaller_step(monkeypatch):
 def test_a_second_divergence_is_an_error_that_names_the_epoch(monkeypatch):
     explode(monkeypatch, {0: 3, 2: 2})  # step 3 of the first attempt, step 5 + 2 of the second
     options = TrainingOptions(max_steps=40, batch_size=40)  # 72 training rows: two steps an epoch.
-    history = fit_maximum_likelihood(RNADE(2), domains(), options)
+    history = fit(RNADE(2), domains(), options)
     with pytest.raises(DivergenceError, match=r"epoch 3 \(step 7.*smaller learning rate 0\.001"):
         raise_if_diverged(history)
 
@@ -139,7 +145,24 @@ def test_a_second_divergence_is_an_error_that_names_the_epoch(monkeypatch):
 def test_rows_without_a_finite_likelihood_diverge():
     rows = domains()
     rows[1][:, 0] = 1e30  # whose square overflows
-    assert fit_maximum_likelihood(RNADE(2), rows, SHORT).diverged_at is not None
+    assert fit(RNADE(2), rows, SHORT).failure.startswith("a loss was not finite in epoch 0")
+
+
+def test_held_out_rows_without_a_finite_likelihood_diverge_and_no_step_is_blamed():
+    rows, model = domains(), RNADE(2, seed=1)
+    _, held_out = hold_out(len(rows[0]), 0.1, torch.Generator().manual_seed(model.seed))
+    rows[0][held_out] = 1e30
+    history = fit(model, rows, SHORT)
+    with pytest.raises(DivergenceError, match="held-out rows never had a finite likelihood, also"):
+        raise_if_diverged(history)
+
+
+def test_without_any_step_the_initial_parameters_are_judged_and_kept():
+    model, rows = RNADE(2, seed=1), domains()
+    history = fit(model, rows, TrainingOptions(max_steps=0))
+    assert torch.equal(model.W, RNADE(2, seed=1).W)
+    assert (history.steps.tolist(), history.best_step) == ([0], 0)
+    assert bool(history.held_out_nll.isfinite().all() and history.train_nll.isnan().all())
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from scipy import special
 from krda import _switch
 from krda.density import mixture
 from krda.density.rnade import RNADEDensity
-from krda.density.training import fit_all
+from krda.density.training import fit_maximum_likelihood
 from krda.transport import knothe_rosenblatt
 
 functions = pytest.importorskip("krda._fast.functions")
@@ -61,7 +61,12 @@ def test_polynomials_have_the_relative_accuracy_that_they_are_said_to_have(name)
 
 @pytest.mark.parametrize(
     "plain",
-    [mixture.quantile, RNADEDensity.rosenblatt, RNADEDensity.inverse_rosenblatt, fit_all],
+    [
+        mixture.quantile,
+        RNADEDensity.rosenblatt,
+        RNADEDensity.inverse_rosenblatt,
+        fit_maximum_likelihood,
+    ],
     ids=lambda plain: plain.__qualname__,
 )
 def test_a_fast_function_has_the_signature_of_the_plain_one(plain):
@@ -116,7 +121,9 @@ def test_a_row_that_no_step_settles_is_left_to_the_plain_code(monkeypatch):
 
 def test_the_transport_is_the_same_to_rounding_fast_or_plain():
     model = make_rnade(5)
-    source, target = (model.density(i, given=lambda i, z: torch.floor(z)) for i in (0, 1))
+    source, target = (
+        model.density(i, conditioning_value=lambda i, z: torch.floor(z)) for i in (0, 1)
+    )
     x = source.sample(3000, torch.Generator().manual_seed(0))
     fast = knothe_rosenblatt(source, target, x)
     with _switch.plain_only():
@@ -147,7 +154,7 @@ if sys.argv[1] == "not installed":
 import numpy as np
 from krda import KRDA, _switch
 assert "krda.density.mixture.quantile" not in _switch.fast_functions()
-assert "krda.density.training.fit_all" in _switch.fast_functions()
+assert "krda.density.training.fit_maximum_likelihood" in _switch.fast_functions()
 rng = np.random.default_rng(0)
 Xs = rng.normal(size=(60, 2))
 model = KRDA(max_steps=20, random_state=0).fit(Xs, Xs[:, 0] > 0, 2 * rng.normal(size=(50, 2)))

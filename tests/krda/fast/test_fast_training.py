@@ -10,7 +10,7 @@ from krda import _switch
 from krda._fast import training as fast
 from krda._fast.objective import Parameters, gradient, nll, pack
 from krda.density.rnade import RNADE
-from krda.density.training import TrainingOptions, fit_all
+from krda.density.training import TrainingOptions, fit_maximum_likelihood
 
 
 def models_of(n_features, n_domains, seeds, *, sigma_floor=0.05):
@@ -27,21 +27,21 @@ def rows_of(models, sizes, seed=0):
     return [torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes]
 
 
-def closed_form(models, rows, conditioned):
+def closed_form(models, rows, conditioning_rows):
     parameters, sizes = Parameters.of(models), [x.shape[1] for x in rows]
-    packed = pack(list(zip(rows, conditioned, strict=True)), max(sizes))
+    packed = pack(list(zip(rows, conditioning_rows, strict=True)), max(sizes))
     found, after = nll(parameters, packed, models[0].sigma_floor)
     return found, gradient(parameters, packed, after)
 
 
-def automatic(models, rows, conditioned):
+def automatic(models, rows, conditioning_rows):
     """The plain form, and its gradient as torch differentiates it."""
     found = torch.stack(
         [
             torch.stack(
                 [
-                    -model.log_prob(x[r], domain, given_rows[r]).mean()
-                    for domain, (x, given_rows) in enumerate(zip(rows, conditioned, strict=True))
+                    -model.log_prob(x[r], domain, values[r]).mean()
+                    for domain, (x, values) in enumerate(zip(rows, conditioning_rows, strict=True))
                 ]
             )
             for r, model in enumerate(models)
@@ -62,9 +62,9 @@ def automatic(models, rows, conditioned):
     return found.detach(), Parameters.of(derivatives)
 
 
-def assert_equal_to_rounding(models, rows, conditioned=None, rtol=1e-9, atol=1e-10):
-    expected_nll, expected = automatic(models, rows, conditioned or rows)
-    found, mine = closed_form(models, rows, conditioned or rows)
+def assert_equal_to_rounding(models, rows, conditioning_rows=None, rtol=1e-9, atol=1e-10):
+    expected_nll, expected = automatic(models, rows, conditioning_rows or rows)
+    found, mine = closed_form(models, rows, conditioning_rows or rows)
     torch.testing.assert_close(found, expected_nll, rtol=1e-10, atol=1e-10)
     for part, other in zip(mine, expected, strict=True):
         torch.testing.assert_close(part, other, rtol=rtol, atol=atol)
@@ -106,7 +106,7 @@ def test_log_variances_beyond_their_bounds_pass_nothing_on():
 
 
 def tables(d, n, seeds):
-    """Rows of two domains for each model, and what is given of them."""
+    """Rows of two domains for each model, and their conditioning rows."""
     rows = [
         [torch.randn(m, d, generator=torch.Generator().manual_seed(m + 10 * k)) for m in n]
         for k in range(len(seeds))
@@ -123,15 +123,15 @@ def tables(d, n, seeds):
 )
 def test_the_fast_training_takes_the_steps_of_the_plain_one(d, n, options):
     seeds = [3, 1]
-    rows, conditioned = tables(d, n, seeds)
+    rows, conditioning_rows = tables(d, n, seeds)
     fitted = []
     for plain in (False, True):
         models = [RNADE(d, hidden_size=8, seed=s) for s in seeds]
         if plain:
             with _switch.plain_only():
-                histories = fit_all(models, rows, options, conditioned)
+                histories = fit_maximum_likelihood(models, rows, options, conditioning_rows)
         else:
-            histories = fit_all(models, rows, options, conditioned)
+            histories = fit_maximum_likelihood(models, rows, options, conditioning_rows)
         fitted.append((models, histories))
     (models, histories), (plain_models, plain_histories) = fitted
     for one, other in zip(histories, plain_histories, strict=True):
@@ -157,12 +157,14 @@ def test_the_fast_training_takes_the_steps_of_the_plain_one(d, n, options):
 )
 def test_a_model_is_the_same_to_the_last_bit_whatever_trains_beside_it(d, hidden, n, options):
     seeds = [3, 1, 4, 1, 5]
-    rows, conditioned = tables(d, n, seeds)
+    rows, conditioning_rows = tables(d, n, seeds)
     together = [RNADE(d, hidden_size=hidden, seed=s) for s in seeds]
-    histories = fit_all(together, rows, options, conditioned)
+    histories = fit_maximum_likelihood(together, rows, options, conditioning_rows)
     for r, seed in enumerate(seeds):
         alone = RNADE(d, hidden_size=hidden, seed=seed)
-        (history,) = fit_all([alone], rows[r : r + 1], options, conditioned[r : r + 1])
+        (history,) = fit_maximum_likelihood(
+            [alone], rows[r : r + 1], options, conditioning_rows[r : r + 1]
+        )
         assert history.best_step == histories[r].best_step
         for name in ("steps", "train_nll", "held_out_nll"):
             assert torch.equal(getattr(history, name), getattr(histories[r], name))
@@ -188,7 +190,7 @@ def test_models_leave_the_stack_when_they_have_ended(stack_sizes):
     seeds = [0, 1, 2, 3]
     models = [RNADE(2, hidden_size=30, seed=s) for s in seeds]
     options = TrainingOptions(max_steps=300, patience=15, learning_rate=0.03)
-    histories = fit_all(models, tables(2, (40, 30), seeds)[0], options)
+    histories = fit_maximum_likelihood(models, tables(2, (40, 30), seeds)[0], options)
     ends = sorted({int(h.steps[-1]) for h in histories})
     assert len(ends) > 1, "the case must have models that end apart to show anything"
     expected = [sum(int(h.steps[-1]) > step for h in histories) for step in range(ends[-1])]
@@ -201,7 +203,7 @@ def test_models_of_equal_shape_are_trained_as_one_unless_they_are_large(stack_si
 
     def fit():
         stack_sizes.clear()
-        fit_all([RNADE(3, hidden_size=10, seed=s) for s in seeds], rows,
+        fit_maximum_likelihood([RNADE(3, hidden_size=10, seed=s) for s in seeds], rows,
                 TrainingOptions(max_steps=1))  # fmt: skip
         return list(stack_sizes)
 
@@ -215,11 +217,11 @@ def test_a_model_that_diverges_and_restarts_is_the_same_beside_others():
     seeds, options = [0, 1, 2], TrainingOptions(max_steps=40, patience=40)
     rows, _ = tables(2, (80, 60), seeds)
     rows[1][1][:, 0] = 1e30
-    histories = fit_all([RNADE(2, seed=s) for s in seeds], rows, options)
-    assert [h.diverged_at is None for h in histories] == [True, False, True]
+    histories = fit_maximum_likelihood([RNADE(2, seed=s) for s in seeds], rows, options)
+    assert [h.failure is None for h in histories] == [True, False, True]
     for seed, own, history in zip(seeds, rows, histories, strict=True):
-        (alone,) = fit_all([RNADE(2, seed=seed)], [own], options)
-        assert alone.diverged_at == history.diverged_at
+        (alone,) = fit_maximum_likelihood([RNADE(2, seed=seed)], [own], options)
+        assert alone.failure == history.failure
         assert alone.learning_rate == history.learning_rate
         assert torch.equal(alone.steps, history.steps)
 
@@ -237,6 +239,6 @@ def test_training_takes_denormals_as_zero_and_leaves_the_processor_as_it_was(mon
 
     monkeypatch.setattr(fast, "gradient", watch)
     before = half_of_the_smallest()
-    fit_all([RNADE(2)], tables(2, (20, 20), [0])[0], TrainingOptions(max_steps=2))
+    fit_maximum_likelihood([RNADE(2)], tables(2, (20, 20), [0])[0], TrainingOptions(max_steps=2))
     assert half_of_the_smallest() == before
     assert seen == ([0.0, 0.0] if torch.set_flush_denormal(False) else [before, before])

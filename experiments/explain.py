@@ -23,11 +23,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from experiments.threads import limit_threads, set_thread_variables
 
 set_thread_variables()
+
+import yaml
 
 from experiments.analysis.agreement import environment_difference
 from experiments.catalogue import config_names

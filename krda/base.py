@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metadata_routing import UNUSED
@@ -324,7 +325,7 @@ def fit_together(
     """
     if not methods:
         return []
-    if len({_all_but_seed(method) for method in methods}) > 1:
+    if not all(_differ_in_seed_alone(methods[0], method) for method in methods):
         raise ValueError(
             "Methods that are fitted together must be of one class and may differ in random_state "
             f"alone, got {list(methods)}. Fit them one after another."
@@ -340,8 +341,10 @@ def fit_together(
                 errors[i] = error
         try:
             found = methods[0]._fit_together([methods[i] for i in checked], list(checked.values()))
-        except Exception as error:
-            found = [error] * len(checked)
+        except BaseException:
+            for method in methods:
+                forget_fit(method)
+            raise
     for i, raised in zip(checked, found, strict=True):
         errors[i] = raised
     for method, outcome in zip(methods, errors, strict=True):
@@ -350,9 +353,22 @@ def fit_together(
     return errors
 
 
-def _all_but_seed(method: BaseEstimator) -> tuple[type, str]:
-    """A method's class, and all its parameters and those within them in words."""
-    return type(method), repr(method.get_params() | {"random_state": None})
+def _differ_in_seed_alone(a: BaseEstimator, b: BaseEstimator) -> bool:
+    own, other = a.get_params(deep=False), b.get_params(deep=False)
+    return type(a) is type(b) and _equal({**own, "random_state": 0}, {**other, "random_state": 0})
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether parameters are equal: estimators by their own, collections by their items."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, BaseEstimator):
+        return _equal(a.get_params(deep=False), b.get_params(deep=False))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    return a is b or bool(np.array_equal(a, b))
 
 
 def error_of_fit(method: DomainAdaptationClassifier, domains: Domains) -> Exception | None:

@@ -8,7 +8,7 @@ from experiments.cells.configuration import cells_of
 from experiments.cells.objectives import held_out_nll
 from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import LockedLabels, unlock
-from krda.fitting import DOMAINS
+from krda.parameters import DOMAINS
 
 QUICK = ("protocol=smoke", "method.quick={max_steps: 40}")
 (KRDA,) = cells_of("moons", ("40",), ("krda",), QUICK)

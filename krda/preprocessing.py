@@ -285,7 +285,7 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
         return largest - least <= _CONSTANT * np.maximum(np.abs(least), np.abs(largest))
 
 
-def squeezed_columns(Z: FloatArray, resolution: float) -> NDArray[np.intp]:
+def squeezed_columns(Z: NDArray[np.floating], resolution: float) -> NDArray[np.intp]:
     """Find the columns of standardised rows whose outliers leave the other rows too little room.
 
     The inner 95 % of their rows lie within five times the resolution, which is the smallest

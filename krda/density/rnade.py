@@ -319,7 +319,8 @@ class RNADE(nn.Module):
         -------
         density : RNADEDensity
         """
-        fixed: list[Any] = [
+        c, W, C, head_weight, head_bias = (
             p.detach().to("cpu", torch.float64).clone() for p in self._of_domain(domain)
-        ]
-        return RNADEDensity(*fixed, self.sigma_floor, quantile_method, conditioning_value)
+        )
+        options = self.sigma_floor, quantile_method, conditioning_value
+        return RNADEDensity(c, W, C, head_weight, head_bias, *options)

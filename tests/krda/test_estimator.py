@@ -6,26 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
+from shifted import QUICK, shifted_task
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from krda import KRDA, DivergenceError, KnotheRosenblatt
-from krda.base import Domains, fit_together
-
-QUICK = {"max_steps": 30, "hidden_size": 10, "n_components": 3, "random_state": 0}
-
-
-def shifted_task(n=120, d=3, seed=0):
-    """Gaussian source, target with another location, scale and correlation."""
-    rng = np.random.default_rng(seed)
-    Xs = rng.normal(size=(n, d))
-    ys = (Xs[:, 0] > 0).astype(int)
-    Xt = rng.normal(size=(n + 10, d)) * np.arange(1, d + 1) + 10
-    Xt[:, -1] += Xt[:, 0]
-    return Xs, ys, Xt
+from krda import KRDA
 
 
 @pytest.fixture(scope="module")
@@ -238,8 +226,7 @@ def test_untrained_krda_standardises_each_column_and_does_no_more():
     Z = (Xs - Xs.mean(0)) / Xs.std(0)
     by_hand, inner = Z * Xt.std(0) + Xt.mean(0), (np.abs(Z) < 2.5).all(axis=1)
     for order in ("given", "reversed"):
-        method = KRDA(max_steps=0, column_order=order, random_state=0)
-        assert together([method], [(Xs, ys, Xt)]) == [None]
+        method = KRDA(max_steps=0, column_order=order, random_state=0).fit(Xs, ys, Xt)
         np.testing.assert_allclose(method.transform(Xs)[inner], by_hand[inner], atol=1e-6)
         assert method.history_.best_step == 0
         assert method.history_.steps.tolist() == [0]
@@ -315,73 +302,6 @@ def test_an_unfitted_model_says_so(method):
 def test_parameters_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=name):
         KRDA(**{**QUICK, name: value}).fit(*shifted_task())
-
-
-def together(methods, tasks):
-    """Fit as one, and check each against a fit of its own: training enlarges rounding a little."""
-    given = [Domains(*task) for task in tasks]
-    errors = fit_together(methods, given)
-    for method, task, error in zip(methods, tasks, errors, strict=True):
-        if error is not None:
-            continue
-        alone = clone(method).fit(*task)
-        np.testing.assert_allclose(method.transform(task[0]), alone.transform(task[0]), atol=0.02)
-        assert method.held_out_nll_ == pytest.approx(alone.held_out_nll_, abs=1e-3)
-        np.testing.assert_array_equal(alone.history_.steps, method.history_.steps)
-    return errors
-
-
-def test_fits_together_equal_fits_alone():
-    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(5)]
-    # Two sizes, so two stacks; and atoms in some, so that rows and what is given of them differ.
-    tasks = [shifted_task(n=120 if seed < 3 else 90, seed=seed) for seed in range(5)]
-    for seed in (1, 2):
-        for X in (tasks[seed][0], tasks[seed][2]):
-            X[:, 1] = X[:, 1].round()
-    assert together(methods, tasks) == [None] * 5
-
-
-def test_nothing_of_one_fit_reaches_another():
-    def transported(seed_of_others):
-        seeds = [seed_of_others, 0, seed_of_others]
-        tasks = [Domains(*shifted_task(n=60, seed=seed)) for seed in seeds]
-        methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in seeds]
-        assert fit_together(methods, tasks) == [None] * 3
-        return methods[1].transform(tasks[1].Xs)
-
-    assert transported(1).tobytes() == transported(2).tobytes()
-
-
-@pytest.mark.filterwarnings("ignore:Columns .* are constant")
-def test_a_fit_that_fails_leaves_those_beside_it_alone():
-    tasks = [shifted_task(n=50, seed=seed) for seed in range(5)]
-    tasks[1][2][:] = 1.0  # Nothing but constants.
-    tasks[2][2][0, 0] = np.nan
-    tasks[3][2][:, 1] = 0.5  # One column less: another shape.
-    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(5)]
-    errors = together(methods, tasks)
-    assert [type(error) for error in errors] == [
-        type(None), ValueError, ValueError, type(None), type(None)
-    ]  # fmt: skip
-    for i in (1, 2):
-        assert not hasattr(methods[i], "densities_")
-
-
-def test_a_training_that_diverges_is_the_error_of_its_own_fit(monkeypatch):
-    original = KnotheRosenblatt._finish
-
-    def diverging(self, model, history, *tables):
-        if self.seed_ == 1:
-            raise DivergenceError("the loss became non-finite")
-        original(self, model, history, *tables)
-
-    monkeypatch.setattr(KnotheRosenblatt, "_finish", diverging)
-    tasks = [Domains(*shifted_task(n=50, seed=seed)) for seed in range(3)]
-    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(3)]
-    errors = fit_together(methods, tasks)
-    assert [type(error) for error in errors] == [type(None), DivergenceError, type(None)]
-    assert not hasattr(methods[1], "history_")
-    assert methods[2].predict(tasks[2].Xt).shape == (60,)
 
 
 def test_krda_works_where_nothing_of_the_benchmark_is_installed():

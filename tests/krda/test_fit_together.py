@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from shifted import QUICK, shifted_task
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -7,7 +8,7 @@ from sklearn.svm import SVC
 
 from baselines.naive import DomainStandardization
 from baselines.reference import SourceOnly
-from krda import KRDA
+from krda import KRDA, DivergenceError, KnotheRosenblatt
 from krda.base import Domains, fit_together
 
 
@@ -48,3 +49,72 @@ def test_a_method_that_fails_forgets_an_earlier_fit():
 def test_methods_that_differ_in_more_than_their_seed_are_refused(methods):
     with pytest.raises(ValueError, match="random_state alone"):
         fit_together(methods, [domains(0), domains(1)])
+
+
+def together(methods, tasks):
+    """Fit as one, and check each against a fit of its own: training enlarges rounding a little."""
+    given = [Domains(*task) for task in tasks]
+    errors = fit_together(methods, given)
+    for method, task, error in zip(methods, tasks, errors, strict=True):
+        if error is not None:
+            continue
+        alone = clone(method).fit(*task)
+        np.testing.assert_allclose(method.transform(task[0]), alone.transform(task[0]), atol=0.02)
+        assert method.held_out_nll_ == pytest.approx(alone.held_out_nll_, abs=1e-3)
+        np.testing.assert_array_equal(alone.history_.steps, method.history_.steps)
+    return errors
+
+
+@pytest.mark.parametrize("max_steps", [0, QUICK["max_steps"]])
+def test_fits_together_equal_fits_alone(max_steps):
+    settings = {**QUICK, "max_steps": max_steps}
+    methods = [KRDA(**{**settings, "random_state": seed}) for seed in range(5)]
+    # Two sizes, so two stacks; and atoms in some, so that rows and what is given of them differ.
+    tasks = [shifted_task(n=120 if seed < 3 else 90, seed=seed) for seed in range(5)]
+    for seed in (1, 2):
+        for X in (tasks[seed][0], tasks[seed][2]):
+            X[:, 1] = X[:, 1].round()
+    assert together(methods, tasks) == [None] * 5
+
+
+def test_nothing_of_one_fit_reaches_another():
+    def transported(seed_of_others):
+        seeds = [seed_of_others, 0, seed_of_others]
+        tasks = [Domains(*shifted_task(n=60, seed=seed)) for seed in seeds]
+        methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in seeds]
+        assert fit_together(methods, tasks) == [None] * 3
+        return methods[1].transform(tasks[1].Xs)
+
+    assert transported(1).tobytes() == transported(2).tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:Columns .* are constant")
+def test_a_fit_that_fails_leaves_those_beside_it_alone():
+    tasks = [shifted_task(n=50, seed=seed) for seed in range(5)]
+    tasks[1][2][:] = 1.0  # Nothing but constants.
+    tasks[2][2][0, 0] = np.nan
+    tasks[3][2][:, 1] = 0.5  # One column less: another shape.
+    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(5)]
+    errors = together(methods, tasks)
+    assert [type(error) for error in errors] == [
+        type(None), ValueError, ValueError, type(None), type(None)
+    ]  # fmt: skip
+    for i in (1, 2):
+        assert not hasattr(methods[i], "densities_")
+
+
+def test_a_training_that_diverges_is_the_error_of_its_own_fit(monkeypatch):
+    original = KnotheRosenblatt._finish
+
+    def diverging(self, model, history, *tables):
+        if self.seed_ == 1:
+            raise DivergenceError("the loss became non-finite")
+        original(self, model, history, *tables)
+
+    monkeypatch.setattr(KnotheRosenblatt, "_finish", diverging)
+    tasks = [Domains(*shifted_task(n=50, seed=seed)) for seed in range(3)]
+    methods = [KRDA(**{**QUICK, "random_state": seed}) for seed in range(3)]
+    errors = fit_together(methods, tasks)
+    assert [type(error) for error in errors] == [type(None), DivergenceError, type(None)]
+    assert not hasattr(methods[1], "history_")
+    assert methods[2].predict(tasks[2].Xt).shape == (60,)

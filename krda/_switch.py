@@ -1,4 +1,4 @@
-"""The one switch between the plain code and its optional accelerators (:mod:`krda._fast`).
+"""The one switch between the plain code and its accelerators (:mod:`krda._fast`).
 
 A plain function marked :func:`accelerated` is the definition of what is computed. A fast function
 of the same signature registers with :func:`accelerates` and is called in its place. It returns

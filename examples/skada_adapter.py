@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sklearn
 from skada import make_da_pipeline
 from skada.base import BaseAdapter
 from skada.utils import check_X_domain, source_target_merge, source_target_split
@@ -73,6 +74,7 @@ class KnotheRosenblattAdapter(BaseAdapter):
 
 
 if __name__ == "__main__":
+    sklearn.set_config(enable_metadata_routing=True)  # as skada does when it is imported
     Xs, ys = make_moons(200, noise=0.05, random_state=0)
     Xt, yt = make_moons(200, noise=0.05, random_state=1)
     Xt = Xt * [2, 0.5] + [3, 1]

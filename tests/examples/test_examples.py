@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.svm import SVC
 
@@ -44,6 +45,7 @@ def test_the_skada_adapter_works_in_a_pipeline_and_never_sees_labels():
 
     from examples.skada_adapter import KnotheRosenblattAdapter
 
+    sklearn.set_config(enable_metadata_routing=True)  # skada does so once, when it is imported
     rng = np.random.default_rng(0)
     ys = np.arange(120) % 2
     Xs = rng.normal(size=(120, 2)) + 4 * ys[:, None]

@@ -50,7 +50,10 @@ def main() -> None:
     else:  # Three more than the actors: reading, cutting and writing take one each.
         ray.init("local", num_cpus=options.processes + 3, include_dashboard=False)
     DataContext.get_current().execution_options.preserve_order = True
-    table = ray.data.read_parquet(str(options.source.resolve())).map_batches(
+    table = ray.data.read_parquet(str(options.source.resolve()))
+    # Files and Ray's blocks end anywhere, and those that are put together lose their order.
+    table = table.repartition(target_num_rows_per_block=options.rows, strict=True)
+    table = table.map_batches(
         Transport,
         fn_constructor_args=(str(options.model.resolve()), options.columns),
         batch_size=options.rows,

@@ -117,8 +117,7 @@ def _tune(cell: Cell, runtime: DictConfig, note: JobNote) -> float:
     from experiments.cells.objectives import held_out_nll
 
     engine = _engine(Path(runtime.results) / "records", runtime.timeout_seconds)
-    limit = runtime.timeout_seconds or cell.timeout_seconds
-    seconds = None if limit is None else limit * cell.n_repetitions
+    seconds = engine.time_limit(cell, cell.n_repetitions)
     values = engine.call(held_out_nll, cell, timeout_seconds=seconds)
     mean = sum(values) / len(values)
     single = " ".join(f"{value:.4f}" for value in values)

@@ -339,12 +339,7 @@ def fit_together(
                 checked[i] = method._validate_domains(*given)
             except Exception as error:
                 errors[i] = error
-        try:
-            found = methods[0]._fit_together([methods[i] for i in checked], list(checked.values()))
-        except BaseException:
-            for method in methods:
-                forget_fit(method)
-            raise
+        found = methods[0]._fit_together([methods[i] for i in checked], list(checked.values()))
     for i, raised in zip(checked, found, strict=True):
         errors[i] = raised
     for method, outcome in zip(methods, errors, strict=True):

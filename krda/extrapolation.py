@@ -36,10 +36,11 @@ def describe_far_rows(
     training: bool,
     names: Sequence[object] | None = None,
 ) -> str | None:
-    """Say which rows (n, d) were transported far outside the target rows of the fit; None for none.
+    """Say which rows (n, d) were transported far outside the target rows of the fit, if any.
 
-    Far is beyond the column's range, of shape (2, d), by more than ``FAR_WIDTHS`` widths. Only the
-    columns in ``order`` were transported. The advice depends on whether these are rows of the fit.
+    The answer is None if no row was. Far is beyond the column's range, of shape (2, d), by more
+    than ``FAR_WIDTHS`` widths. Only the columns in ``order`` were transported. The advice depends
+    on whether these are rows of the fit.
     """
     low, high = target_range
     with np.errstate(over="ignore"):  # to infinity, which nothing is beyond

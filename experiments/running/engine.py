@@ -115,6 +115,11 @@ class Engine:
         finally:
             self._futures.discard(future)
 
+    def time_limit(self, cell: Cell, n_repetitions: int) -> float | None:
+        """Seconds that some repetitions of a cell may take in one call; None without a limit."""
+        limit = self.timeout_seconds or cell.timeout_seconds
+        return None if limit is None else limit * n_repetitions
+
     def stop(self) -> None:
         """End the workers; cells at work are given up, and nothing of them is written."""
         with self._mutex:
@@ -137,10 +142,9 @@ class Engine:
         groups = deque([[r for (r,) in alone]] if cell.trains_together else alone)
         outcomes: list[Outcome] = []
         where = None
-        limit = self.timeout_seconds or cell.timeout_seconds
         while groups:
             group = groups.popleft()
-            seconds = None if limit is None else limit * len(group)
+            seconds = self.time_limit(cell, len(group))
             try:
                 found, where = self.call(
                     work, cell.config, identity, group, timeout_seconds=seconds

@@ -50,9 +50,14 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Share of the test rows whose label was predicted, in [0, 1], and wall-clock seconds."""
+    """How well the labels of the test rows were predicted, and wall-clock seconds.
+
+    ``accuracy`` is the share of the rows that are right, ``balanced_accuracy`` the mean of the
+    shares within each class of the test rows; both are in [0, 1].
+    """
 
     accuracy: float
+    balanced_accuracy: float
     fit_seconds: float
     predict_seconds: float
 
@@ -156,4 +161,6 @@ def _score(method: Method, data: Task, classes: frozenset[Any], fit_seconds: flo
             f"{label!r} ({type(label).__name__}); got {got!r} ({type(got).__name__}) and the like "
             f"in {len(unknown)} of {len(predictions)} rows."
         )
-    return Measurement(float(np.mean(predictions == labels)), fit_seconds, seconds)
+    right = predictions == labels
+    by_class = [np.mean(right[labels == label]) for label in np.unique(labels)]
+    return Measurement(float(np.mean(right)), float(np.mean(by_class)), fit_seconds, seconds)

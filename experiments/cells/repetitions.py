@@ -60,7 +60,7 @@ def run_repetitions(cell: Cell, repetitions: Sequence[int]) -> list[Outcome]:
 
 def lost_outcome(cell: Cell, repetition: int, status: Status, error: str) -> Outcome:
     """Outcome of a repetition that gave no accuracy."""
-    return Outcome(repetition, cell.seed(repetition), status, None, None, None, error)
+    return Outcome(repetition, cell.seed(repetition), status, None, None, None, None, error)
 
 
 def cell_environment(cell: Cell) -> dict[str, Any]:

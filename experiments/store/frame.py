@@ -17,6 +17,7 @@ COLUMNS = {
     "config": "str",
     "repetition": "int64",
     "accuracy": "float64",
+    "balanced_accuracy": "float64",
     "fit_seconds": "float64",
     "predict_seconds": "float64",
     "status": "str",
@@ -39,8 +40,8 @@ def to_frame(results: Path) -> pd.DataFrame:
 def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     """Put records into a frame of :data:`COLUMNS`; what is missing is NaN, or empty text."""
     rows = [
-        (r.dataset, r.task, r.method, r.config_sha256[:12], o.repetition, o.accuracy, o.fit_seconds,
-         o.predict_seconds, o.status, o.seed, r.identity, o.error or "")
+        (r.dataset, r.task, r.method, r.config_sha256[:12], o.repetition, o.accuracy,
+         o.balanced_accuracy, o.fit_seconds, o.predict_seconds, o.status, o.seed, r.identity, o.error or "")
         for r in records
         for o in r.outcomes
     ]  # fmt: skip

@@ -28,7 +28,7 @@ from experiments.store.fingerprint import config_sha256
 from experiments.store.text import canonical_json, one_line, sha256_of
 from experiments.whole_files import written_whole
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the record's layout; a reader refuses every other."""
 
 Status = Literal["done", "failed", "diverged", "timeout"]
@@ -53,26 +53,31 @@ class RecordError(Exception):
 class Outcome:
     """What one repetition gave.
 
-    ``accuracy`` is in [0, 1]. It is given, and ``error`` is None, exactly if the status is "done".
-    Seconds are wall time, None if the step was not finished.
+    Accuracies are in [0, 1]. They are given, and ``error`` is None, exactly if the status is
+    "done". Seconds are wall time, None if the step was not finished.
     """
 
     repetition: int
     seed: int
     status: Status
     accuracy: float | None
+    balanced_accuracy: float | None
     fit_seconds: float | None
     predict_seconds: float | None
     error: str | None
 
     def __post_init__(self) -> None:
         _require(self.status in get_args(Status), "status", "one of the four", self.status)
+        for name in ("accuracy", "balanced_accuracy"):
+            value = getattr(self, name)
+            if self.status == "done":
+                right = isinstance(value, float) and 0 <= value <= 1
+                _require(right, name, "in [0, 1]", value)
+            else:
+                _require(value is None, name, "null unless done", value)
         if self.status == "done":
-            right = isinstance(self.accuracy, float) and 0 <= self.accuracy <= 1
-            _require(right, "accuracy", "in [0, 1]", self.accuracy)
             _require(self.error is None, "error", "null if status is 'done'", self.error)
         else:
-            _require(self.accuracy is None, "accuracy", "null unless done", self.accuracy)
             _require(isinstance(self.error, str), "error", "a text that says why", self.error)
             object.__setattr__(self, "error", one_line(str(self.error)))
 

@@ -195,7 +195,7 @@ def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_pa
     )
     cut.write_bytes(cut.read_bytes()[:-1])
     record = store.read(left)
-    timeout = replace(record.outcomes[1], status="timeout", accuracy=None, error="too slow")
+    timeout = replace(record.outcomes[1], status="timeout", accuracy=None, balanced_accuracy=None, error="too slow")
     left.unlink()
     store.write(replace(record, outcomes=(record.outcomes[0], timeout)))
     (tmp_path / "records" / "copy.json").write_bytes(left.read_bytes())

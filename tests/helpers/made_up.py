@@ -68,13 +68,13 @@ def write_records(
     for plan in plans:
         for number, ((task, method), cell) in enumerate(plan.cells.items()):
             outcomes = [
-                Outcome(i, i, "done", (500 + (number * 37 + 11 * i) % 500) / 1000, 0.1 + number,
+                Outcome(i, i, "done", *2 * [(500 + (number * 37 + 11 * i) % 500) / 1000], 0.1 + number,
                         0.1, None)
                 for i in range(cell.n_repetitions)
             ]  # fmt: skip
             if (plan.name, task, method) == failed:
                 last = len(outcomes) - 1
-                outcomes[last] = Outcome(last, last, "failed", None, 0.1, None, error)
+                outcomes[last] = Outcome(last, last, "failed", None, None, 0.1, None, error)
             store.write(record_of(cell, "0" * 64, outcomes, ENVIRONMENT))
 
 

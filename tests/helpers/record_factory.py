@@ -10,8 +10,8 @@ def make_outcome(repetition: int, value: float | str) -> Outcome:
     """A number is the accuracy of a repetition that is done, a text the status and error else."""
     if isinstance(value, str):
         status, _, error = value.partition(": ")
-        return Outcome(repetition, 100 + repetition, status, None, 0.1, None, error)  # type: ignore[arg-type]
-    return Outcome(repetition, 100 + repetition, "done", value, 0.1, 0.1, None)
+        return Outcome(repetition, 100 + repetition, status, None, None, 0.1, None, error)  # type: ignore[arg-type]
+    return Outcome(repetition, 100 + repetition, "done", value, value, 0.1, 0.1, None)
 
 
 def make_record(

@@ -66,6 +66,16 @@ def test_accuracy_is_the_share_of_test_labels_predicted():
     assert measure(lambda seed: SourceOnly(), data, 0).accuracy == expected
 
 
+def test_balanced_accuracy_is_the_mean_of_the_classes_recalls():
+    rows = np.array([[0.0], [1.0], [2.0], [3.0]])
+    test = (np.array([[0.0], [0.1], [0.2], [2.9], [0.0]]), np.array(["a", "a", "a", "b", "b"]))
+    source = (rows, np.array(["a", "a", "b", "b"]))
+    data = Task.lock("toy", "first", source=source, target=source, test=test)
+    found = measure(lambda seed: SourceOnly(), data, 0)
+    assert found.accuracy == pytest.approx(4 / 5)
+    assert found.balanced_accuracy == pytest.approx((1 + 1 / 2) / 2)
+
+
 def test_predictions_of_the_wrong_shape_are_an_error():
     class Wrong(SourceOnly):
         def predict(self, X):

@@ -29,11 +29,11 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def done(repetition: int, accuracy: float = 0.75) -> Outcome:
-    return Outcome(repetition, 10 + repetition, "done", accuracy, 1.5, 0.25, None)
+    return Outcome(repetition, 10 + repetition, "done", accuracy, accuracy, 1.5, 0.25, None)
 
 
 def failed(repetition: int, error: str = "RuntimeError: no convergence") -> Outcome:
-    return Outcome(repetition, 10 + repetition, "failed", None, 0.5, None, error)
+    return Outcome(repetition, 10 + repetition, "failed", None, None, 0.5, None, error)
 
 
 def make_record(**changes: object) -> Record:
@@ -124,8 +124,11 @@ INVALID_OUTCOMES: list[dict[str, object]] = [
     {"accuracy": None},
     {"accuracy": 1.0000001},
     {"accuracy": math.nan},
+    {"balanced_accuracy": None},
+    {"balanced_accuracy": -0.1},
     {"status": "failed", "error": "x"},  # with an accuracy
-    {"status": "failed", "accuracy": None},  # without an error
+    {"status": "failed", "accuracy": None, "error": "x"},  # with a balanced accuracy
+    {"status": "failed", "accuracy": None, "balanced_accuracy": None},  # without an error
     {"error": "x"},
     {"status": "ok"},
 ]

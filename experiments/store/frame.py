@@ -41,7 +41,8 @@ def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     """Put records into a frame of :data:`COLUMNS`; what is missing is NaN, or empty text."""
     rows = [
         (r.dataset, r.task, r.method, r.config_sha256[:12], o.repetition, o.accuracy,
-         o.balanced_accuracy, o.fit_seconds, o.predict_seconds, o.status, o.seed, r.identity, o.error or "")
+         o.balanced_accuracy, o.fit_seconds, o.predict_seconds, o.status, o.seed, r.identity,
+         o.error or "")
         for r in records
         for o in r.outcomes
     ]  # fmt: skip

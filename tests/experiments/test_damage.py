@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from made_up import ENVIRONMENT, write_records
+from record_factory import NO_ACCURACY
 
 from experiments.cells.plan import load_table
 from experiments.cells.state import cell_state
@@ -91,7 +92,7 @@ def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, stor
     error = "x\udce9.csv \x1b[31m <b>|" + "y" * 100_000
     record = store.scan().records[0]
     store.path_of(record).unlink()  # else the complete one would stay
-    lost = replace(record.outcomes[0], status="failed", accuracy=None, balanced_accuracy=None, error=error)
+    lost = replace(record.outcomes[0], status="failed", **NO_ACCURACY, error=error)
     store.write(replace(record, outcomes=(lost, *record.outcomes[1:])))
     for path in render_tables(tables_of(plan, to_frame(store.root.parent)), tmp_path / "tables"):
         text = path.read_text("utf-8")

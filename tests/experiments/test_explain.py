@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 from cell_factory import make_cell
+from record_factory import NO_ACCURACY
 
 from experiments import explain
 from experiments.cells.repetitions import run_cell
@@ -82,7 +83,7 @@ def test_verifying_names_other_code_and_nothing_of_numbers_that_agree(results, c
 def test_a_repetition_that_failed_is_shown(results, capsys):
     store = RecordStore(results / "records")
     (record,) = store.scan()
-    failed = replace(record.outcomes[0], status="failed", accuracy=None, balanced_accuracy=None, error="no luck")
+    failed = replace(record.outcomes[0], status="failed", **NO_ACCURACY, error="no luck")
     store.path_of(record).unlink()  # else the complete one would stay
     store.write(replace(record, outcomes=(failed, record.outcomes[1])))
     assert explain.main(arguments(results)) == 0

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from cell_factory import make_cell, without_times
+from record_factory import NO_ACCURACY
 
 from experiments import reproduce
 from experiments.cells.configuration import cell_from_config, compose_config
@@ -195,7 +196,7 @@ def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_pa
     )
     cut.write_bytes(cut.read_bytes()[:-1])
     record = store.read(left)
-    timeout = replace(record.outcomes[1], status="timeout", accuracy=None, balanced_accuracy=None, error="too slow")
+    timeout = replace(record.outcomes[1], status="timeout", **NO_ACCURACY, error="too slow")
     left.unlink()
     store.write(replace(record, outcomes=(record.outcomes[0], timeout)))
     (tmp_path / "records" / "copy.json").write_bytes(left.read_bytes())

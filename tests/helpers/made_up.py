@@ -68,9 +68,9 @@ def write_records(
     for plan in plans:
         for number, ((task, method), cell) in enumerate(plan.cells.items()):
             outcomes = [
-                Outcome(i, i, "done", *2 * [(500 + (number * 37 + 11 * i) % 500) / 1000], 0.1 + number,
-                        0.1, None)
+                Outcome(i, i, "done", share, share, 0.1 + number, 0.1, None)
                 for i in range(cell.n_repetitions)
+                for share in [(500 + (number * 37 + 11 * i) % 500) / 1000]
             ]  # fmt: skip
             if (plan.name, task, method) == failed:
                 last = len(outcomes) - 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from experiments.store.records import Outcome, Record
 from experiments.store.text import sha256_of
 
+NO_ACCURACY = {"accuracy": None, "balanced_accuracy": None}
+
 
 def make_outcome(repetition: int, value: float | str) -> Outcome:
     """A number is the accuracy of a repetition that is done, a text the status and error else."""

@@ -13,7 +13,7 @@ from experiments.cells.protocol import (
     measure,
     measure_together,
 )
-from experiments.datasets.base import LockedLabels, unlock
+from experiments.datasets.base import LockedLabels, Task, unlock
 from experiments.datasets.moons import Moons
 
 TASK = Moons().task("40")

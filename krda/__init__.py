@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any
 from krda._version import __version__
 
 if TYPE_CHECKING:
+    from krda.alignment.auto import AutoAdaptation as AutoAdaptation
+    from krda.alignment.estimators import AffineAlignment as AffineAlignment
+    from krda.alignment.estimators import ClassReweighting as ClassReweighting
+    from krda.alignment.estimators import ColumnQuantiles as ColumnQuantiles
+    from krda.alignment.estimators import LinearOT as LinearOT
+    from krda.alignment.estimators import Standardize as Standardize
     from krda.base import AlignedClassifier as AlignedClassifier
     from krda.base import DomainAdaptationClassifier as DomainAdaptationClassifier
     from krda.density.gaussian import LinearGaussianDensity as LinearGaussianDensity
@@ -23,15 +29,21 @@ if TYPE_CHECKING:
 
 # Loaded when they are first asked for: `python -m krda --help` needs no numerical library.
 _MODULES = {
+    "AffineAlignment": "alignment.estimators",
     "AlignedClassifier": "base",
+    "AutoAdaptation": "alignment.auto",
+    "ClassReweighting": "alignment.estimators",
+    "ColumnQuantiles": "alignment.estimators",
     "Density": "transport",
     "DivergenceError": "density.training",
     "DomainAdaptationClassifier": "base",
     "KRDA": "estimator",
     "KnotheRosenblatt": "transformer",
+    "LinearOT": "alignment.estimators",
     "LinearGaussianDensity": "density.gaussian",
     "RNADE": "density.rnade",
     "RNADEDensity": "density.rnade",
+    "Standardize": "alignment.estimators",
     "TrainingHistory": "density.training",
     "TrainingOptions": "density.training",
     "knothe_rosenblatt": "transport",

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from itertools import chain, islice
+from typing import Any, ClassVar, NoReturn, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from krda.alignment.chosen import ChosenAlignment, thinned
 from krda.base import AlignedClassifier, AlignedSource, Domains
 from krda.density.training import fit_maximum_likelihood
 from krda.parameters import Domain, MapParameters
+from krda.scikit import new_classifier, seed_from
 from krda.transformer import KnotheRosenblatt
-from krda.validation import FloatArray
+from krda.validation import FloatArray, require_integer
+
+ALIGNMENTS = ("none", "standardize", "quantiles", "linear", "affine", "auto")
 
 
 @dataclass(eq=False, repr=False)
 class KRDA(MapParameters, AlignedClassifier):
-    r"""Knothe-Rosenblatt Domain Adaptation.
+    r"""Knothe-Rosenblatt Domain Adaptation; with ``spread_atoms=False`` it has the paper's form.
 
     The Knothe-Rosenblatt map from the source to the target is fitted (:class:`KnotheRosenblatt`),
     and an ordinary classifier is trained on the transported source rows and their labels. Target
@@ -32,7 +38,17 @@ class KRDA(MapParameters, AlignedClassifier):
         Hidden size H of RNADE (paper: 50 on moons, 100 on HEPMASS).
     classifier : estimator, default=None
         Trained on the transported source; any scikit-learn classifier. None is ``SVC()``.
-    column_order, scaling, spread_atoms, learning_rate, max_steps, batch_size, \
+    alignment : {"none", "standardize", "quantiles", "linear", "affine", "auto"}, default="none"
+        How the source is aligned before the map is fitted, which then has less to learn: "none" is
+        the paper's form, "auto" the choice of :class:`krda.AutoAdaptation`, class shares included.
+        The density of the source is then fitted to rows with the target's class shares.
+    column_order : {"given", "reversed", "random", "consensus"} or array-like of shape (d,), \
+default="given"
+        As that of :class:`KnotheRosenblatt`; "consensus" takes the mean of the maps of
+        ``n_orders`` random orders.
+    n_orders : int, default=4
+        Orders of a consensus.
+    scaling, spread_atoms, learning_rate, max_steps, batch_size, \
 validation_fraction, patience, sigma_floor, eps, quantile_method, device, random_state
         As those of :class:`KnotheRosenblatt`, with the same defaults.
 
@@ -40,8 +56,10 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
     ----------
     classifier_ : estimator
         The classifier fitted on the transported source.
+    maps_ : list of KnotheRosenblatt
+        The fitted maps: one, or ``n_orders`` of them.
     map_ : KnotheRosenblatt
-        The fitted map. Its attributes, such as ``densities_``, ``history_`` and
+        The first of them. Its attributes, such as ``densities_``, ``history_`` and
         ``held_out_nll_``, are also those of the model.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
@@ -77,6 +95,8 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
     """
 
     classifier: Any = field(default=None, kw_only=True)
+    alignment: Any = field(default="none", kw_only=True)
+    n_orders: int = field(default=4, kw_only=True)
 
     trains_together: ClassVar[bool] = True
 
@@ -86,58 +106,91 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
             return getattr(self.map_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _new_map(self) -> KnotheRosenblatt:
-        """Make the unfitted map, for checked rows of the columns of the fit."""
+    def _new_maps(self) -> list[KnotheRosenblatt]:
+        """Make the unfitted maps, for checked rows of the columns of the fit."""
         names = KnotheRosenblatt._get_param_names()
-        new = KnotheRosenblatt(**{name: getattr(self, name) for name in names})
-        for name in ("n_features_in_", "feature_names_in_", "_columns_"):
-            if hasattr(self, name):
-                setattr(new, name, getattr(self, name))
-        return new
+        parameters = {name: getattr(self, name) for name in names}
+        given: list[dict[str, Any]] = [{}]
+        if isinstance(self.column_order, str) and self.column_order == "consensus":
+            require_integer("n_orders", self.n_orders, 1)
+            rng = np.random.default_rng(seed_from(self.random_state))
+            seeds = rng.integers(2**31 - 1, size=self.n_orders).tolist()
+            given = [{"column_order": "random", "random_state": seed} for seed in seeds]
+        maps = [KnotheRosenblatt(**parameters | own) for own in given]
+        for new in maps:
+            for name in ("n_features_in_", "feature_names_in_", "_columns_"):
+                if hasattr(self, name):
+                    setattr(new, name, getattr(self, name))
+        return maps
 
-    def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
-        del ys  # The map is fitted to rows alone.
-        self.map_ = self._new_map()
-        self.map_.fit_rows(Xs, Xt)
-        return self._aligned(Xs)
+    def _prepare(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> list[Any]:
+        """Align the source, and give the untrained network of each map with its rows."""
+        if self.alignment not in ALIGNMENTS:
+            raise ValueError(
+                f"alignment must be one of {', '.join(ALIGNMENTS)}, got {self.alignment!r}."
+            )
+        self.maps_ = self._new_maps()
+        self.map_ = self.maps_[0]
+        self._rows_, self._weights_ = Xs, None
+        if self.alignment != "none":
+            codes = np.unique(ys, return_inverse=True)[1]
+            self.alignment_ = ChosenAlignment.fit(
+                self.alignment, Xs, codes, Xt, seed_from(self.random_state),
+                reweight=has_fit_parameter(new_classifier(self.classifier), "sample_weight"),
+            )  # fmt: skip
+            self._weights_ = self.alignment_.weights(codes)
+            self._rows_ = thinned(self.alignment_(Xs), self._weights_)
+        return [new._prepare(self._rows_, Xt) for new in self.maps_]
 
-    def _aligned(self, Xs: FloatArray) -> AlignedSource:
-        """Transport the source rows of the fit."""
-        transported = self._transport(Xs)
+    def _finish(self, trained: Sequence[Any], data: Domains, classifier: Any) -> None:
+        """Keep the trained densities, and train the classifier on the transported source."""
+        for new, (network, history) in zip(self.maps_, trained, strict=True):
+            new._finish(network, history, self._rows_, data.Xt)
+        transported = self._transport(data.Xs)
         self.map_.warn_of_far_rows(transported, "target", training=True)
-        return AlignedSource(transported)
+        self._fit_classifier(classifier, AlignedSource(transported, self._weights_), data.ys)
+        del self._rows_, self._weights_
+
+    def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> NoReturn:
+        raise NotImplementedError("KRDA aligns in _fit_together.")
+
+    def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
+        (error,) = self._fit_together([self], [Domains(Xs, ys, Xt)])
+        if error is not None:
+            raise error
 
     @classmethod
     def _fit_together(
         cls, methods: Sequence[Self], domains: Sequence[Domains]
     ) -> list[Exception | None]:
-        """Fit as :meth:`_fit` does, but train the networks of all maps as one program."""
+        """Train the networks of all maps of all methods as one program."""
         errors: list[Exception | None] = [None] * len(methods)
-        classifiers = [method._new_classifier() for method in methods]  # first, as in `_fit`
-        prepared = {}
+        classifiers = [method._new_classifier() for method in methods]  # first: it may be wrong
+        prepared: dict[int, list[Any]] = {}
         for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
             try:
-                method.map_ = method._new_map()
-                prepared[i] = method.map_._prepare(given.Xs, given.Xt)
+                prepared[i] = method._prepare(*given)
             except Exception as error:
                 errors[i] = error
         if not prepared:
             return errors
-        networks, rows, conditioning_rows = zip(*prepared.values(), strict=True)
-        options = methods[0].map_.training_options()
+        networks, rows, conditioning_rows = zip(*chain(*prepared.values()), strict=True)
+        options = methods[0].training_options()
         histories = fit_maximum_likelihood(networks, rows, options, conditioning_rows)
-        for i, network, history in zip(prepared, networks, histories, strict=True):
-            method, (Xs, ys, Xt) = methods[i], domains[i]
+        trained = zip(networks, histories, strict=True)
+        for i, own in prepared.items():
+            of_method = list(islice(trained, len(own)))
             try:
-                method.map_._finish(network, history, Xs, Xt)
-                method._fit_classifier(classifiers[i], method._aligned(Xs), ys)
+                methods[i]._finish(of_method, domains[i], classifiers[i])
             except Exception as error:
                 errors[i] = error
         return errors
 
     def _transport(self, X: FloatArray) -> FloatArray:
-        """Map checked source rows to the target."""
-        return self.map_.map_rows(X, "source", "target")
+        """Map checked source rows to the target: the mean of the maps of the aligned rows."""
+        rows = X if self.alignment == "none" else self.alignment_(X)
+        mapped = [new.map_rows(rows, "source", "target") for new in self.maps_]
+        return mapped[0] if len(mapped) == 1 else np.mean(mapped, axis=0)
 
     def _map_target(self, X: FloatArray) -> FloatArray:
         """Set the columns left out to what they are in the transported source.

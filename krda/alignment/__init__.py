@@ -1,0 +1,1 @@
+"""Alignments of a source with a target that need no order of the columns, and a choice of one."""

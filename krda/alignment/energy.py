@@ -1,0 +1,102 @@
+r"""The energy distance of two samples, and the class shares that make it least.
+
+With independent rows x, x' of one distribution and y, y' of another,
+
+    E = 2 E|x - y| - E|x - x'| - E|y - y'|
+
+is zero exactly if the two are equal (Szekely and Rizzo 2013). All estimates here leave out the
+distance of a row to itself: they are unbiased, and can be below zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky
+from scipy.optimize import nnls
+from scipy.spatial.distance import cdist
+
+from krda.validation import FloatArray
+
+
+def energy_distance(X: FloatArray, Y: FloatArray, weights: FloatArray | None = None) -> float:
+    """Estimate the energy distance of two samples without bias.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    Y : ndarray of shape (m, d)
+    weights : ndarray of shape (n,), default=None
+        Of the rows of ``X``, of any sum above zero. None weights all rows alike.
+
+    Returns
+    -------
+    distance : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(energy_distance(np.array([[0.0], [2.0]]), np.array([[1.0], [1.0]])))
+    0.0
+    """
+    w = np.full(len(X), 1 / len(X)) if weights is None else weights / weights.sum()
+    m = len(Y)
+    within = w @ cdist(X, X) @ w / (1 - w @ w)
+    return float(2 * w @ cdist(X, Y).mean(axis=1) - within - cdist(Y, Y).sum() / (m * (m - 1)))
+
+
+@dataclass(frozen=True)
+class ClassDistances:
+    """Mean distances among the classes of a source, and to the rows of a target.
+
+    Attributes
+    ----------
+    within : ndarray of shape (n_classes, n_classes)
+        Of two different rows of the source, by their classes.
+    across : ndarray of shape (n_classes,)
+        Of a source row of a class and a target row.
+    target : float
+        Of two different target rows.
+    """
+
+    within: FloatArray
+    across: FloatArray
+    target: float
+
+    @classmethod
+    def of(
+        cls, codes: NDArray[Any], source: FloatArray, across: FloatArray, target: FloatArray
+    ) -> ClassDistances:
+        """Average three matrices of distances by the classes 0, 1, ... of the source rows."""
+        counts = np.bincount(codes)
+        member = (codes == np.arange(len(counts))[:, np.newaxis]) * 1.0
+        pairs = np.outer(counts, counts) - np.diag(counts)
+        within = member @ source @ member.T / np.maximum(pairs, 1)
+        m = len(target)
+        mean = target.sum() / (m * (m - 1))
+        return cls(within, member @ across.mean(axis=1) / counts, float(mean))
+
+    def energy(self, shares: FloatArray) -> float:
+        """Energy distance of the source, its classes in these shares, to the target."""
+        return float(2 * shares @ self.across - shares @ self.within @ shares - self.target)
+
+    def best_shares(self, penalty: FloatArray | float = 0.0) -> FloatArray:
+        r"""Find the shares s, at least zero and of sum one, of least energy distance.
+
+        ``penalty`` adds :math:`\sum_a p_a s_a^2`. On the simplex the energy is a constant plus
+        :math:`s^T G s` with :math:`G_{ab} = u_a + u_b - d_{ab}`, u the distances to the target and
+        d those within the source. The point of least norm in a simplex is what non-negative least
+        squares finds.
+        """
+        gram = np.add.outer(self.across, self.across) - self.within
+        gram += np.diag(np.broadcast_to(penalty, len(gram)))
+        scale = np.abs(gram).max()
+        floor = max(0.0, -np.linalg.eigvalsh(gram)[0]) + 1e-9 * scale
+        root = cholesky(gram + floor * np.eye(len(gram)))
+        # A row that asks for the sum one scales a solution and does not turn it.
+        rows = np.vstack([root, np.full(len(gram), np.sqrt(scale))])
+        shares, _ = nnls(rows, np.append(np.zeros(len(gram)), np.sqrt(scale)))
+        return shares / shares.sum()

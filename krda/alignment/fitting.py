@@ -1,0 +1,179 @@
+"""Fit a map of source rows to the target, and the class shares of the target with it.
+
+If the target holds the classes in other shares than the source, a map between all source rows and
+all target rows mixes the classes up; and the shares cannot be read off rows that were moved. Both
+are found together, by turns: weight the source's classes, fit the map, choose the shares that
+make the energy distance of the mapped rows to the target least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from krda.alignment.energy import ClassDistances
+from krda.alignment.maps import (
+    AffineMap,
+    power,
+    quantile_map,
+    shrunk_covariance,
+    shrunk_gaussian_map,
+    standardizing_map,
+    uniform,
+)
+from krda.alignment.rotation import RotationProblem, closest_rotation
+from krda.validation import FloatArray
+
+Kind = Literal["none", "standardize", "quantiles", "linear", "affine"]
+
+#: Rows of each domain that are looked at where every row is compared with every other.
+MAX_ROWS = 400
+
+#: Weight c of the penalty on rotations, and that of the penalty on other shares.
+ROTATION_PENALTY, SHARES_PENALTY = 0.5, 0.1
+
+_TURNS, _CHANGE = 8, 2e-3  # how often shares and map are found by turns, and when to stop
+_KEPT = 0.02  # weight that the source's own shares keep, so that no class is lost
+
+
+class Fitted(NamedTuple):
+    """A map, the class shares that the source was weighted by, and what is left to the target.
+
+    ``residual`` is the energy distance of the mapped and weighted source to the target.
+    ``rotation`` and ``penalty`` are those of an affine map.
+    """
+
+    map: Callable[[FloatArray], FloatArray]
+    shares: FloatArray
+    residual: float = np.nan
+    rotation: FloatArray | None = None
+    penalty: float = 0.0
+
+
+def comparable_units(Xs: FloatArray, Xt: FloatArray) -> FloatArray:
+    """Standard deviations of the columns of both domains together; 1 for constant columns."""
+    rows = np.vstack([Xs, Xt])
+    return np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
+
+
+def some_rows(n: int) -> NDArray[np.intp]:
+    """Numbers of evenly spaced rows, :data:`MAX_ROWS` at most."""
+    return np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(np.intp)
+
+
+def some_of_each(codes: NDArray[Any]) -> NDArray[np.intp]:
+    """Numbers of rows, about :data:`MAX_ROWS` at most, evenly spaced within each class.
+
+    A class keeps three rows at least, if it has them.
+    """
+    by_class = np.argsort(codes, kind="stable")
+    first = np.searchsorted(codes[by_class], np.arange(codes.max() + 1))
+    few = np.concatenate([rows[:3] for rows in np.split(by_class, first[1:])])
+    return np.unique(np.concatenate([by_class[some_rows(len(codes))], few]))
+
+
+def source_shares(codes: NDArray[Any]) -> FloatArray:
+    """Shares of the classes 0, 1, ... among the rows."""
+    return np.bincount(codes) / len(codes)
+
+
+def class_weights(codes: NDArray[Any], shares: FloatArray) -> FloatArray:
+    """Weights of sum one that give the classes these shares, equal within a class."""
+    weights = (shares / np.maximum(np.bincount(codes, minlength=len(shares)), 1))[codes]
+    return weights / weights.sum()
+
+
+def fit_map(
+    kind: Kind, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, shares: FloatArray,
+    *, near: FloatArray | None = None, rotation: FloatArray | None = None,
+    rotation_penalty: float = ROTATION_PENALTY,
+) -> Fitted:  # fmt: skip
+    """Fit a map of one kind to a source whose classes have these shares.
+
+    The rotation of an affine map is given, or looked for everywhere, or ``near`` another one.
+    """
+    weights = class_weights(codes, shares)
+    if kind == "none":
+        return Fitted(_as_it_is, shares)
+    if kind == "standardize":
+        return Fitted(standardizing_map(Xs, Xt, weights), shares)
+    if kind == "quantiles":
+        return Fitted(quantile_map(Xs, Xt, weights), shares)
+    if kind == "linear":
+        return Fitted(shrunk_gaussian_map(Xs, Xt, weights), shares)
+    source_mean, S = shrunk_covariance(Xs, weights)
+    target_mean, T = shrunk_covariance(Xt, uniform(len(Xt)))
+    whiten, colour = power(S, -0.5), power(T, 0.5)
+    penalty = 0.0
+    if rotation is None:
+        strength = rotation_penalty * float(weights @ weights + 1 / len(Xt))
+        target = (Xt - target_mean) @ power(T, -0.5)
+        problem = RotationProblem((Xs - source_mean) @ whiten, weights, target, strength)
+        rotation = closest_rotation(problem, near)
+        penalty = problem.moved(rotation)
+    found = AffineMap(whiten @ rotation @ colour, source_mean, target_mean)
+    return Fitted(found, shares, rotation=rotation, penalty=penalty)
+
+
+def _as_it_is(X: FloatArray) -> FloatArray:
+    return X
+
+
+def distances_of(fitted: Fitted, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray,
+                 within: FloatArray) -> ClassDistances:  # fmt: skip
+    """Distances of the mapped source's classes to the target, whose own are ``within``."""
+    mapped = fitted.map(Xs)
+    return ClassDistances.of(codes, cdist(mapped, mapped), cdist(mapped, Xt), within)
+
+
+def fit_alone(
+    kind: Kind, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, shares: FloatArray
+) -> Fitted:
+    """Fit a map with given shares, and say what is left to the target."""
+    fitted = fit_map(kind, Xs, codes, Xt, shares)
+    distances = distances_of(fitted, Xs, codes, Xt, cdist(Xt, Xt))
+    return fitted._replace(residual=distances.energy(shares))
+
+
+def fit_jointly(
+    kind: Kind, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray,
+    own: FloatArray, *, starts: list[FloatArray] | None = None, turns: int = _TURNS,
+    near: FloatArray | None = None, rotation_penalty: float = ROTATION_PENALTY,
+) -> Fitted:  # fmt: skip
+    """Find the class shares of the target together with a map of one kind.
+
+    Starts are ``own``, the source's shares r, and those with half of the weight moved to one class.
+    The start counts that ends with the least sum of residual and penalties. The penalty on shares s
+    is ``SHARES_PENALTY (1/n_s + 1/n_t) E|y - y'| sum (s - r)^2 / r``.
+    """
+    if starts is None:
+        starts = [own, *(0.5 * own + 0.5 * one for one in np.eye(len(own)))]
+    within = cdist(Xt, Xt)
+    strength = SHARES_PENALTY * (1 / len(Xs) + 1 / len(Xt)) * within.mean()
+    best, least = None, np.inf
+    for shares in starts:
+        rotation = near
+        for _ in range(turns):
+            fitted = fit_map(
+                kind, Xs, codes, Xt, shares, near=rotation, rotation_penalty=rotation_penalty
+            )
+            rotation = fitted.rotation
+            distances = distances_of(fitted, Xs, codes, Xt, within)
+            found = distances.best_shares(strength / own)
+            found, before = (1 - _KEPT) * found + _KEPT * own, shares
+            shares = found
+            if np.abs(found - before).max() < _CHANGE:
+                break
+        fitted = fit_map(
+            kind, Xs, codes, Xt, shares, near=rotation, rotation_penalty=rotation_penalty
+        )
+        residual = distances_of(fitted, Xs, codes, Xt, within).energy(shares)
+        objective = residual + fitted.penalty + strength * ((shares - own) ** 2 / own).sum()
+        if best is None or objective < least:
+            best, least = fitted._replace(residual=residual), objective
+    assert best is not None
+    return best

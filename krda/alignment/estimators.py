@@ -260,7 +260,7 @@ class AffineAlignment(Alignment):
     >>> Xs = np.abs(rng.normal(size=(300, 2))) * [1, 2]
     >>> turned = Xs @ np.array([[0.6, 0.8], [-0.8, 0.6]])
     >>> model = AffineAlignment().fit(Xs, Xs[:, 0] > 1, turned)
-    >>> bool(np.abs(model.transform(Xs) - turned).max() < 0.2)
+    >>> bool(np.abs(model.transform(Xs) - turned).mean() < 0.1)
     True
     """
 

@@ -9,15 +9,16 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from krda.alignment.chosen import ChosenAlignment, thinned
-from krda.base import AlignedClassifier, AlignedSource, Domains
+from krda.alignment.chosen import ChosenAlignment
+from krda.alignment.weighting import fit_weighted, thinning
+from krda.base import AlignedClassifier, Domains
 from krda.density.training import fit_maximum_likelihood
 from krda.parameters import Domain, MapParameters
-from krda.scikit import new_classifier, seed_from
+from krda.scikit import seed_from, warn_of_offsets
 from krda.transformer import KnotheRosenblatt
-from krda.validation import FloatArray, require_integer
+from krda.validation import FloatArray, require_finite, require_integer
 
 ALIGNMENTS = ("none", "standardize", "quantiles", "linear", "affine", "auto")
 
@@ -134,12 +135,12 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         self._rows_, self._weights_ = Xs, None
         if self.alignment != "none":
             codes = np.unique(ys, return_inverse=True)[1]
-            self.alignment_ = ChosenAlignment.fit(
-                self.alignment, Xs, codes, Xt, seed_from(self.random_state),
-                reweight=has_fit_parameter(new_classifier(self.classifier), "sample_weight"),
-            )  # fmt: skip
+            seed = seed_from(self.random_state)
+            self.alignment_ = ChosenAlignment.fit(self.alignment, Xs, codes, Xt, seed)
             self._weights_ = self.alignment_.weights(codes)
-            self._rows_ = thinned(self.alignment_(Xs), self._weights_)
+            self._rows_ = self.alignment_(Xs)
+            if self._weights_ is not None:
+                self._rows_ = self._rows_[thinning(self._weights_)]
         return [new._prepare(self._rows_, Xt) for new in self.maps_]
 
     def _finish(self, trained: Sequence[Any], data: Domains, classifier: Any) -> None:
@@ -148,7 +149,9 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
             new._finish(network, history, self._rows_, data.Xt)
         transported = self._transport(data.Xs)
         self.map_.warn_of_far_rows(transported, "target", training=True)
-        self._fit_classifier(classifier, AlignedSource(transported, self._weights_), data.ys)
+        require_finite(transported, "KRDA: the transported source")
+        warn_of_offsets(transported, classifier)
+        self.classifier_ = fit_weighted(classifier, transported, data.ys, self._weights_)
         del self._rows_, self._weights_
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> NoReturn:

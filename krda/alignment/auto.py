@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from krda.alignment.choice import Candidate, Shift
 from krda.alignment.chosen import ChosenAlignment
+from krda.alignment.weighting import fit_weighted
 from krda.base import DomainAdaptationClassifier
 from krda.scikit import classifier_has, new_classifier, seed_from, warn_of_offsets
 from krda.validation import FloatArray, require_finite
@@ -36,8 +37,8 @@ class AutoAdaptation(DomainAdaptationClassifier):
     Parameters
     ----------
     classifier : estimator, default=None
-        Trained on the aligned source; any scikit-learn classifier. None is ``SVC()``. If its fit
-        takes no ``sample_weight``, the class shares stay the source's.
+        Trained on the aligned source; any scikit-learn classifier. None is ``SVC()``. Other class
+        shares reach it as ``sample_weight``; if it takes none, as fewer rows of some classes.
     random_state : int, RandomState or None, default=0
         Decides the splits of the source from which the noise is known.
 
@@ -91,11 +92,10 @@ class AutoAdaptation(DomainAdaptationClassifier):
         self.random_state = random_state
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
-        first = new_classifier(self.classifier)
-        takes_weights = has_fit_parameter(first, "sample_weight")
+        new_classifier(self.classifier)  # first: a wrong one must not cost the choice
         codes = np.unique(ys, return_inverse=True)[1]
         seed = seed_from(self.random_state)
-        self.alignment_ = ChosenAlignment.fit("auto", Xs, codes, Xt, seed, reweight=takes_weights)
+        self.alignment_ = ChosenAlignment.fit("auto", Xs, codes, Xt, seed)
         choice = self.alignment_.choice
         self.shift_, self.ambiguous_ = choice.shift, choice.ambiguous
         self.candidates_ = choice.candidates
@@ -106,8 +106,7 @@ class AutoAdaptation(DomainAdaptationClassifier):
             require_finite(mapped, f"AutoAdaptation: the source aligned by {candidate.name}")
             classifier = new_classifier(self.classifier)
             warn_of_offsets(mapped, classifier)
-            options = {} if weights is None else {"sample_weight": weights}
-            self.classifiers_.append(classifier.fit(mapped, ys, **options))
+            self.classifiers_.append(fit_weighted(classifier, mapped, ys, weights))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows: those that most of the classifiers say.

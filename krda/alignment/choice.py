@@ -104,9 +104,7 @@ class Choice:
         return [candidate for candidate in self.candidates if candidate.chosen]
 
 
-def choose(
-    Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int, *, reweight: bool = True
-) -> Choice:
+def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Choice:
     """Choose the simplest alignment that explains the shift, or several that are equally good.
 
     1. The source as it is, then its classes in other shares: nothing has to be moved.
@@ -116,17 +114,15 @@ def choose(
     4. Those of these maps that are as good as the best, with other class shares.
     5. Nothing explains the shift: those that are as good as the best take part.
 
-    Columns are to be in comparable units. Without ``reweight`` the class shares stay the source's.
+    Columns are to be in comparable units.
     """
     sample = _Sample(Xs, codes, Xt, seed)
     plain = sample.candidate("none")
     if plain.explains:
         return _choice("none", [plain], [plain])
-    tried = [plain]
-    if reweight:
-        tried.append(sample.candidate("none", estimated=True))
-        if tried[-1].explains:
-            return _choice("class shares", tried, tried[-1:])
+    tried = [plain, sample.candidate("none", estimated=True)]
+    if tried[-1].explains:
+        return _choice("class shares", tried, tried[-1:])
     simple = [plain, *(sample.candidate(kind) for kind in _SIMPLE)]
     tried += simple[1:]
     if any(candidate.explains for candidate in simple):
@@ -136,7 +132,7 @@ def choose(
     if affine.explains:
         return _choice("axes", tried, [affine], sample.ambiguous(affine))
     best = _as_good_as_the_best([*simple, affine])
-    for candidate in best if reweight else ():
+    for candidate in best:
         tried.append(sample.candidate(candidate.kind, estimated=True, near=affine.fitted.rotation))
         if tried[-1].explains:
             return _choice("both", tried, tried[-1:], sample.ambiguous(tried[-1]))

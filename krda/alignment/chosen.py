@@ -34,16 +34,16 @@ class ChosenAlignment:
     @classmethod
     def fit(
         cls, kind: Kind | Literal["auto"], Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray,
-        seed: int, *, reweight: bool,
+        seed: int,
     ) -> Self:  # fmt: skip
         """Fit an alignment of one kind, or choose one on some of the rows and fit it to all.
 
-        Labels are the codes 0, 1, ... Without ``reweight`` class shares stay the source's.
+        Labels are the codes 0, 1, ...
         """
         scale = comparable_units(Xs, Xt)
         source, target = Xs / scale, Xt / scale
         if kind == "auto":
-            choice = choose(source, codes, target, seed, reweight=reweight)
+            choice = choose(source, codes, target, seed)
         else:
             rows, own = some_of_each(codes), source_shares(codes)
             fitted = fit_map(kind, source[rows], codes[rows], target[some_rows(len(target))], own)
@@ -77,15 +77,3 @@ class ChosenAlignment:
         if first.class_shares == "source":
             return None
         return len(codes) * class_weights(codes, first.shares)
-
-
-def thinned(rows: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Leave out rows evenly, so that those left stand for the weighted sample without weights."""
-    if weights is None:
-        return rows
-    kept = np.zeros(len(rows), dtype=bool)
-    for weight in np.unique(weights):
-        same = np.flatnonzero(weights == weight)
-        n = max(min(2, len(same)), round(len(same) * weight / weights.max()))
-        kept[same[np.linspace(0, len(same) - 1, n).astype(np.intp)]] = True
-    return rows[kept]

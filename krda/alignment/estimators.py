@@ -22,8 +22,10 @@ from krda.alignment.fitting import (
     source_shares,
 )
 from krda.alignment.maps import gaussian_map
+from krda.alignment.weighting import fit_weighted
 from krda.base import AlignedClassifier, AlignedSource
-from krda.validation import FloatArray, require_number
+from krda.scikit import warn_of_offsets
+from krda.validation import FloatArray, require_finite, require_number
 
 
 class SourceMapping(AlignedClassifier):
@@ -72,11 +74,6 @@ class Alignment(SourceMapping):
         self.classifier = classifier
         self.class_shares = class_shares
 
-    @property
-    def weights_source(self) -> bool:  # type: ignore[override]
-        """Whether the classifier is trained with weights."""
-        return not (isinstance(self.class_shares, str) and self.class_shares == "source")
-
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> AlignedSource:
         codes = np.unique(ys, return_inverse=True)[1]
         self.scale_ = scale = comparable_units(Xs, Xt)
@@ -86,9 +83,17 @@ class Alignment(SourceMapping):
         full = fit_map(self.kind, source, codes, target, fitted.shares, rotation=fitted.rotation)
         self.map_ = full.map
         weights = None
-        if self.weights_source:
+        if not self._keeps_shares():
             weights = len(Xs) * class_weights(codes, fitted.shares)
         return AlignedSource(self._map_source(Xs), weights)
+
+    def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
+        require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
+        warn_of_offsets(aligned.X, classifier)
+        self.classifier_ = fit_weighted(classifier, aligned.X, ys, aligned.sample_weight)
+
+    def _keeps_shares(self) -> bool:
+        return isinstance(self.class_shares, str) and self.class_shares == "source"
 
     def _fitted(self, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray) -> Fitted:
         """Find the shares, and the rotation if there is one, on some of the rows."""
@@ -99,7 +104,7 @@ class Alignment(SourceMapping):
             return fit_jointly(
                 self.kind, Xs[rows], codes[rows], target, own, rotation_penalty=penalty
             )
-        shares = own if not self.weights_source else self._given_shares(len(own))
+        shares = own if self._keeps_shares() else self._given_shares(len(own))
         return fit_map(self.kind, Xs[rows], codes[rows], target, shares, rotation_penalty=penalty)
 
     def _given_shares(self, n_classes: int) -> FloatArray:
@@ -128,8 +133,8 @@ class Standardize(Alignment):
         Trained on the mapped source; any scikit-learn classifier. None is ``SVC()``.
     class_shares : {"source", "estimated"} or array-like of shape (n_classes,), default="source"
         Shares of the classes in the target, in the order of the sorted labels. The source's classes
-        are weighted by them, for the map and for the classifier, which must take ``sample_weight``
-        unless they are the source's. "estimated" finds them together with the map.
+        are weighted by them, for the map and for the classifier; one that takes no
+        ``sample_weight`` gets fewer rows of some classes. "estimated" finds them with the map.
 
     Attributes
     ----------
@@ -283,7 +288,7 @@ class ClassReweighting(Alignment):
     Parameters
     ----------
     classifier : estimator, default=None
-        Trained on the weighted source; it must take ``sample_weight``. None is ``SVC()``.
+        Trained on the weighted source; any scikit-learn classifier. None is ``SVC()``.
     class_shares : {"estimated"} or array-like of shape (n_classes,), default="estimated"
 
     Attributes

@@ -30,7 +30,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --constraint constraints.txt setuptools
 	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[benchmark-lean,sweep,dev]"
+		--editable ".[benchmark-lean,tables,sweep,dev]"
 	# dalib asks for torchvision, which nothing here imports: it comes without what it asks for.
 	$(PY) -m pip install --quiet --constraint constraints.txt --no-deps dalib
 	@touch $@

@@ -21,7 +21,12 @@ def command_parser(name: str, about: str | None, results: str) -> argparse.Argum
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--protocol", default="paper", choices=config_names("protocol"))
+    parser.add_argument(
+        "--protocol",
+        default="paper",
+        choices=config_names("protocol"),
+        help="default: paper, or the data set's own if its config chooses one, as that of tables",
+    )
     parser.add_argument(
         "--results",
         type=_results_path,

@@ -46,21 +46,25 @@ COLUMNS = (
 def summarise(
     runs: pd.DataFrame, keys: Iterable[tuple[str, str]], repetitions: int, share: float = SHARE
 ) -> pd.DataFrame:
-    """Mean and intervals of each (task, method), in percent; NaN if no repetition is done."""
+    """Mean and intervals of each (task, method), in percent; NaN if no repetition is done.
+
+    ``balanced`` is the mean of the balanced accuracies.
+    """
     groups = dict(iter(runs.groupby(["task", "method"])))
     corrections = 0.0, correction_of_splits(share), correction_of_shared_rows(share)
     rows = []
     for task, method in keys:
         own = groups.get((task, method), runs[:0]).sort_values("repetition")
-        accuracies = tuple((100 * own.accuracy[own.status == "done"]).tolist())
+        done = 100 * own.loc[own.status == "done", ["accuracy", "balanced_accuracy"]]
+        accuracies = tuple(done.accuracy.tolist())
         interval = mean_and_interval(accuracies) if accuracies else Interval(math.nan, None, 0)
         # A record that never held all repetitions is not complete.
         wanted = max(repetitions, len(own))
         rows.append((task, method, interval.mean, *map(interval.widened, corrections),
-                     len(accuracies), wanted, accuracies, len(own) > 0,
-                     len(accuracies) >= wanted))  # fmt: skip
-    columns = ["task", "method", "mean", *WIDTHS, "n_done", "n_repetitions", "accuracies",
-               "recorded", "complete"]  # fmt: skip
+                     done.balanced_accuracy.mean(), len(accuracies), wanted, accuracies,
+                     len(own) > 0, len(accuracies) >= wanted))  # fmt: skip
+    columns = ["task", "method", "mean", *WIDTHS, "balanced", "n_done", "n_repetitions",
+               "accuracies", "recorded", "complete"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(WIDTHS, float))
 
 

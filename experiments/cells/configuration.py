@@ -37,14 +37,16 @@ def cells_of(
 
     # Hydra takes 50 ms to compose one config, and a benchmark has hundreds of pairs of a data set
     # and a method. The two groups meet in interpolations alone, which are resolved later, so each
-    # is composed once. Keys of one group are unknown to the configs of the other.
+    # is composed once. Keys of one group are unknown to the configs of the other. Classifier and
+    # protocol are those of the data set, which may choose its own.
     of_dataset = tuple(o for o in overrides if not o.startswith("method."))
     of_method = tuple(o for o in overrides if not o.startswith("dataset."))
-    node = _compose_once((f"dataset={dataset}", *of_dataset)).dataset
+    chosen = _compose_once((f"dataset={dataset}", *of_dataset))
     cells = []
     for method in methods:
         config = _compose_once((f"method={method}", *of_method)).copy()
-        OmegaConf.update(config, "dataset", OmegaConf.to_container(node), merge=False)
+        for key in ("dataset", "classifier", "protocol"):
+            OmegaConf.update(config, key, OmegaConf.to_container(chosen[key]), merge=False)
         cell = cell_from_config(config)
         cells += [replace(cell, config={**cell.config, "task": task}) for task in tasks]
     return cells

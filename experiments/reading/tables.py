@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.rounding import number
+from experiments.analysis.comparisons import average_ranks, task_means
+from experiments.analysis.rounding import MISSING, number
 from experiments.analysis.table import Table
 from experiments.analysis.verdicts import HALF, MARGIN
 from experiments.reading import markdown, wording
@@ -80,6 +81,11 @@ def sections(table: Table) -> Iterator[tuple[str, pd.DataFrame | list[str]]]:
     yield "Repetitions that are not done", list(wording.failures(table))
     if table.published:
         yield "Distances from the published values, and verdicts", _distances(table)
+    else:
+        yield "Means over the tasks, and mean ranks", _two_measures(table)
+        yield "", [wording.BALANCED]
+        for part, grid in enumerate(_balanced_grids(table)):
+            yield "" if part else "Balanced accuracy", grid
     if len(table.placebo):
         yield "Placebo: cells of each published column that rows of ours reproduce", _placebo(table)
         telling = (
@@ -111,6 +117,41 @@ def _distances(table: Table) -> pd.DataFrame:
     )
     grid.loc["all"] = ["all", "", "", *counts.sum()]
     return grid
+
+
+def _two_measures(table: Table) -> pd.DataFrame:
+    cells, means = table.cells, table.means["mean"]
+    balanced = cells.groupby("method").balanced.mean()
+    ranks = {of: average_ranks(task_means(cells, of)) for of in ("mean", "balanced")}
+    return pd.DataFrame(
+        {
+            "Method": row.label,
+            "accuracy": wording.mean_text(row, "ours"),
+            "rank": _rank(ranks["mean"], row.Index),
+            "balanced accuracy": _plain(math.nan if row.incomplete else balanced[row.Index]),
+            "rank by it": _rank(ranks["balanced"], row.Index),
+        }
+        for row in means.itertuples()
+    )
+
+
+def _rank(ranks: pd.Series, method: str) -> str:
+    return f"{ranks[method]:.2f}" if method in ranks else MISSING
+
+
+def _plain(value: float) -> str:
+    return MISSING if math.isnan(value) else number(value)
+
+
+def _balanced_grids(table: Table) -> list[pd.DataFrame]:
+    cells = table.cells
+    texts = cells.assign(text=cells.balanced.map(_plain)).pivot(
+        index="label", columns="task_label", values="text"
+    )
+    texts = texts.reindex(cells.label.unique()).rename_axis(index="Method", columns=None)
+    tasks = cells.task_label.unique()
+    blocks = np.array_split(tasks, math.ceil(len(tasks) / MOST_COLUMNS))
+    return [texts[list(block)].reset_index() for block in blocks]
 
 
 def _placebo(table: Table) -> pd.DataFrame:

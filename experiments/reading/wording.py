@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from experiments.analysis.table import Table
 
 NOT_IN_PAPER = "not in the paper"
+BALANCED = (
+    "Balanced accuracy: the mean of the shares that are right within each class of the test rows. "
+    "Ranks are among the methods with every cell complete, without Target only; 1 is the best."
+)
 SIGNS: dict[str, str] = {
     Verdict.REPRODUCED: " =",
     Verdict.BETTER: " ↑",
@@ -72,10 +76,10 @@ def caption(table: Table) -> list[str]:
     plan = table.plan
     lines = [
         "Accuracy in percent: mean ± half-width of Student's 95 % interval over "
-        f"{table.repetitions} repetitions. These are 90 % subsamples of one draw of data: the "
-        "interval says how the result moves with the subsample and the seed, not how it would "
-        "move on new data. The CSV file also has the single accuracies and wider intervals "
-        "(docs/statistics.md).",
+        f"{table.repetitions} repetitions. These are {100 * table.share:g} % subsamples of one "
+        "draw of data: the interval says how the result moves with the subsample and the seed, not "
+        "how it would move on new data. The CSV file also has the single accuracies and wider "
+        "intervals (docs/statistics.md).",
         "Bold: the interval overlaps that of the best mean on the task, among the methods with all "
         "repetitions done; Source only and Target only do not compete.",
         "mean: over the tasks, with the interval over the repetitions' means over the tasks; (k/m "

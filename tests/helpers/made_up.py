@@ -43,7 +43,7 @@ def runs_of(
             if isinstance(value, str):
                 status, _, error = value.partition(": ")
             accuracy = np.nan if isinstance(value, str) else value
-            rows.append((dataset, task, method, "c0", number, accuracy, 0.1, 0.1, status,
+            rows.append((dataset, task, method, "c0", number, accuracy, accuracy, 0.1, 0.1, status,
                          100 + number, "1d", error))  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

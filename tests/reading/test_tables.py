@@ -136,6 +136,14 @@ def test_data_without_published_values_show_ours_alone() -> None:
     assert list(grid[""]) == ["ours"] * 3
     assert "Distances" not in to_markdown(table)
     assert "my\\_method" in to_markdown(table)
+    means = dict(sections(table))["Means over the tasks, and mean ranks"].set_index("Method")
+    krda = table.cells[table.cells.method == "krda"]
+    # In made-up repetitions the two measures are equal.
+    assert means.loc["KRDA", "balanced accuracy"] == one_decimal(krda["mean"].mean())
+    assert means["rank"].astype(float).sum() == pytest.approx(1 + 2 + 3, abs=0.02)
+    assert (means["rank"] == means["rank by it"]).all()
+    balanced = dict(sections(table))["Balanced accuracy"].set_index("Method")
+    assert balanced.loc["KRDA", "40°"] == one_decimal(krda["mean"][krda.task == "40"].item())
 
 
 HEAD = r"""\documentclass{article}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def task_name(plan: TablePlan, task: str) -> str:
     """A task's name as a reader sees it: "40°", "B→D"."""
-    return plan.task_label.format(task).replace("-", "→")
+    return re.sub("(?<=[A-Z0-9])-(?=[A-Z0-9])", "→", plan.task_label.format(task))
 
 
 def gap(cell: Any) -> str:

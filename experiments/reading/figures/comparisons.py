@@ -41,15 +41,17 @@ def draw_differences(table: Table) -> Any:
 
 
 def draw_ranks(table: Table) -> Any:
-    """Critical-difference diagram of the paper's methods (Demsar, 2006); None if there is no test.
+    """Critical-difference diagram (Demsar, 2006); None if there is no test.
 
-    Methods are at their average ranks, the best at the left; a bar joins those that Nemenyi's test
-    does not tell apart at level 0.05.
+    It has the paper's methods, or all if the paper has no values of these data. They are at their
+    average ranks, the best at the left; a bar joins those that Nemenyi's test does not tell apart
+    at level 0.05.
     """
-    first = next(families(table.cells), None)
-    if first is None or (p := nemenyi(first[2])).empty:
+    wanted = "paper" if table.published else "all"
+    means = next((means for _, family, means in families(table.cells) if family == wanted), None)
+    if means is None or (p := nemenyi(means)).empty:
         return None
-    ranks, test = average_ranks(first[2]), rank_tests(first[2])
+    ranks, test = average_ranks(means), rank_tests(means)
     names = [f"{method_label(method)} ({rank:.2f})" for method, rank in ranks.items()]
     # Whole numbers for names, whose order no hash seed changes.
     p = pd.DataFrame(p.to_numpy())

@@ -39,13 +39,16 @@ DEVIATIONS = 3.0
 #: The same for a map together with other class shares: the two can fit almost anything.
 JOINT_DEVIATIONS = 2.0
 
+#: Standard deviations that all maps have to be away before other class shares are tried with them.
+FAR = 5.0
+
 #: Axes between which half turns are tried, to see whether a rotation is ambiguous.
 _MOST_AXES = 10
 
 _SIMPLE: tuple[Kind, ...] = ("standardize", "quantiles", "linear")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """An alignment that was tried.
 
@@ -82,7 +85,12 @@ class Candidate:
     def explains(self) -> bool:
         """Whether what is left may be noise."""
         joint = self.kind != "none" and self.class_shares == "estimated"
-        return self.excess <= (JOINT_DEVIATIONS if joint else DEVIATIONS) * self.noise_deviation
+        return self.deviations <= (JOINT_DEVIATIONS if joint else DEVIATIONS)
+
+    @property
+    def deviations(self) -> float:
+        """Excess in standard deviations of the noise."""
+        return self.excess / self.noise_deviation
 
     @property
     def name(self) -> str:
@@ -105,14 +113,15 @@ class Choice:
 
 
 def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Choice:
-    """Choose the simplest alignment that explains the shift, or several that are equally good.
+    """Choose the simplest alignment that explains the shift, or several that vote.
 
     1. The source as it is, then its classes in other shares: nothing has to be moved.
-    2. Maps of columns and linear maps. If one explains the shift, all that are as good as the best
-       take part, and the source as it is if it is as good.
+    2. Standardisation, quantiles and the linear map. If one explains the shift, all three vote, and
+       the source as it is if it is as good as the best.
     3. An affine map with a rotation.
-    4. Those of these maps that are as good as the best, with other class shares.
-    5. Nothing explains the shift: those that are as good as the best take part.
+    4. If even the best is far from explaining the shift, those that are as good with other shares.
+    5. Nothing explains the shift: the affine map if it halves what the best of the others leaves
+       beyond noise, else the vote of step 2.
 
     Columns are to be in comparable units.
     """
@@ -123,20 +132,25 @@ def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Ch
     tried = [plain, sample.candidate("none", estimated=True)]
     if tried[-1].explains:
         return _choice("class shares", tried, tried[-1:])
-    simple = [plain, *(sample.candidate(kind) for kind in _SIMPLE)]
-    tried += simple[1:]
+    simple = [sample.candidate(kind) for kind in _SIMPLE]
+    tried += simple
+    voters = [plain, *simple] if plain in _as_good_as_the_best([plain, *simple]) else simple
     if any(candidate.explains for candidate in simple):
-        return _choice("columns", tried, _as_good_as_the_best(simple))
+        return _choice("columns", tried, voters)
     affine = sample.candidate("affine")
     tried.append(affine)
     if affine.explains:
         return _choice("axes", tried, [affine], sample.ambiguous(affine))
     best = _as_good_as_the_best([*simple, affine])
-    for candidate in best:
-        tried.append(sample.candidate(candidate.kind, estimated=True, near=affine.fitted.rotation))
-        if tried[-1].explains:
-            return _choice("both", tried, tried[-1:], sample.ambiguous(tried[-1]))
-    return _choice("unexplained", tried, best, any(map(sample.ambiguous, best)))
+    if all(candidate.deviations > FAR for candidate in best):
+        near = affine.fitted.rotation
+        for candidate in best:
+            tried.append(sample.candidate(candidate.kind, estimated=True, near=near))
+            if tried[-1].explains:
+                return _choice("both", tried, tried[-1:], sample.ambiguous(tried[-1]))
+    if affine.excess < 0.5 * min(candidate.excess for candidate in simple):
+        return _choice("unexplained", tried, [affine], sample.ambiguous(affine))
+    return _choice("unexplained", tried, voters)
 
 
 class _Sample:

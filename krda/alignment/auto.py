@@ -195,9 +195,13 @@ class AutoAdaptation(DomainAdaptationClassifier):
                 "Half a turn more explains the target as well: the classes may be exchanged, and "
                 "nothing in the tables can tell. The smaller rotation is used."
             )
-        lines.append("What each candidate leaves of the energy distance, and what noise leaves:")
+        lines.append(
+            "What each candidate leaves of the energy distance to the target (and what noise "
+            "leaves), of all columns and between the classes:"
+        )
         for c in self.candidates_:
             verdict = "explains the shift" if c.explains else "does not explain it"
-            noise = f"{c.noise_mean:.4f} +/- {c.noise_deviation:.4f}"
-            lines.append(f"  {c.name:<28} {c.residual:8.4f}   noise {noise}   {verdict}")
+            numbers = zip(c.residuals, c.noise_means, c.noise_deviations, strict=True)
+            left = " ".join(f"{r:8.4f} ({mean:.4f} +/- {sd:.4f})" for r, mean, sd in numbers)
+            lines.append(f"  {c.name:<26} {left} {verdict}")
         return "\n".join(lines)

@@ -1,9 +1,10 @@
 """Which shift it is, and the simplest alignment that explains it.
 
 Candidates are tried from the simplest on. A candidate *explains* the shift if what it leaves of the
-energy distance is no more than the noise of the samples leaves. How much that is, splits of the
-source say: the aligned source is cut in two at random, with the class shares of the target on one
-side, and the candidate is fitted to the halves, between which there is nothing to explain.
+energy distance is no more than the noise of the samples leaves, of all columns together and along
+the directions that separate the classes. How much that is, splits of the source say: the aligned
+source is cut in two at random, with the class shares of the target on one side, and the candidate
+is fitted to the halves, between which there is nothing to explain.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krda.alignment.energy import energy_distance
 from krda.alignment.fitting import (
     Fitted,
     Kind,
-    class_weights,
     fit_alone,
     fit_jointly,
     fit_map,
     some_of_each,
     some_rows,
     source_shares,
+    with_residuals,
 )
 from krda.alignment.noise import split_residuals
 from krda.validation import FloatArray
@@ -36,11 +36,9 @@ Shift = Literal["none", "class shares", "columns", "axes", "both", "unexplained"
 #: candidates may differ to count as equally good.
 DEVIATIONS = 3.0
 
-#: The same for a map together with other class shares: the two can fit almost anything.
-JOINT_DEVIATIONS = 2.0
-
-#: Standard deviations that all maps have to be away before other class shares are tried with them.
-FAR = 5.0
+#: Standard deviations that all maps have to be away before other class shares are tried with them,
+#: and up to which these count as an explanation: together, the two can fit almost anything.
+FAR, JOINT_DEVIATIONS = 5.0, 2.0
 
 #: Axes between which half turns are tried, to see whether a rotation is ambiguous.
 _MOST_AXES = 10
@@ -58,10 +56,10 @@ class Candidate:
     class_shares : {"source", "estimated"}
     shares : ndarray of shape (n_classes,)
         Class shares that the source was weighted by, in the order of the sorted labels.
-    residual : float
-        Energy distance to the target that is left, in standard deviations of the columns; unbiased,
-        so that it can be below zero.
-    noise_mean, noise_deviation : float
+    residuals : ndarray of shape (2,)
+        Energy distances to the target that are left: of all columns, in their standard deviations,
+        and along the directions that separate the classes. They are unbiased and can be below zero.
+    noise_means, noise_deviations : ndarray of shape (2,)
         Of the residuals that splits of the source leave.
     chosen : bool
         Whether the candidate takes part in the prediction.
@@ -70,27 +68,32 @@ class Candidate:
     kind: Kind
     class_shares: Literal["source", "estimated"]
     shares: FloatArray
-    residual: float
-    noise_mean: float
-    noise_deviation: float
+    residuals: FloatArray
+    noise_means: FloatArray
+    noise_deviations: FloatArray
     chosen: bool = False
     fitted: Fitted = field(repr=False, kw_only=True)
 
     @property
     def excess(self) -> float:
-        """Residual beyond the mean of the noise."""
-        return self.residual - self.noise_mean
+        """Residual of all columns beyond the mean of the noise."""
+        return float(self.residuals[0] - self.noise_means[0])
+
+    def needs_shares(self, weighted: Candidate) -> bool:
+        """Whether other class shares explain what this map leaves, and halve it between classes."""
+        between = [(c.residuals - c.noise_means)[1] for c in (self, weighted)]
+        explained = weighted.deviations[0] <= JOINT_DEVIATIONS
+        return bool(explained and between[1] <= between[0] / 2)
 
     @property
     def explains(self) -> bool:
         """Whether what is left may be noise."""
-        joint = self.kind != "none" and self.class_shares == "estimated"
-        return self.deviations <= (JOINT_DEVIATIONS if joint else DEVIATIONS)
+        return bool(self.deviations.max() <= DEVIATIONS)
 
     @property
-    def deviations(self) -> float:
-        """Excess in standard deviations of the noise."""
-        return self.excess / self.noise_deviation
+    def deviations(self) -> FloatArray:
+        """Residuals beyond the mean of the noise, in standard deviations of it."""
+        return (self.residuals - self.noise_means) / self.noise_deviations
 
     @property
     def name(self) -> str:
@@ -142,11 +145,11 @@ def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Ch
     if affine.explains:
         return _choice("axes", tried, [affine], sample.ambiguous(affine))
     best = _as_good_as_the_best([*simple, affine])
-    if all(candidate.deviations > FAR for candidate in best):
+    if all(candidate.deviations.max() > FAR for candidate in best):
         near = affine.fitted.rotation
         for candidate in best:
             tried.append(sample.candidate(candidate.kind, estimated=True, near=near))
-            if tried[-1].explains:
+            if candidate.needs_shares(tried[-1]):
                 return _choice("both", tried, tried[-1:], sample.ambiguous(tried[-1]))
     if affine.excess < 0.5 * min(candidate.excess for candidate in simple):
         return _choice("unexplained", tried, [affine], sample.ambiguous(affine))
@@ -176,8 +179,8 @@ class _Sample:
             estimated=estimated, seed=self.seed,
         )  # fmt: skip
         return Candidate(
-            kind, "estimated" if estimated else "source", fitted.shares, fitted.residual,
-            float(noise.mean()), float(noise.std()), fitted=fitted,
+            kind, "estimated" if estimated else "source", fitted.shares,
+            np.array(fitted.residuals), noise.mean(axis=0), noise.std(axis=0), fitted=fitted,
         )  # fmt: skip
 
     def ambiguous(self, candidate: Candidate) -> bool:
@@ -185,16 +188,16 @@ class _Sample:
         fitted = candidate.fitted
         if fitted.rotation is None:
             return False
-        weights = class_weights(self.codes, fitted.shares)
-        for i, j in combinations(range(min(self.Xs.shape[1], _MOST_AXES)), 2):
-            flip = np.ones(self.Xs.shape[1])
-            flip[[i, j]] = -1
+        bound = fitted.residuals[0] + DEVIATIONS * candidate.noise_deviations[0]
+        d = self.Xs.shape[1]
+        for axes in combinations(range(min(d, _MOST_AXES)), 2):
+            half_turn = np.where(np.isin(np.arange(d), axes), -1.0, 1.0)
             turned = fit_map(
                 "affine", self.Xs, self.codes, self.Xt, fitted.shares,
-                rotation=fitted.rotation * flip,
+                rotation=fitted.rotation * half_turn,
             )  # fmt: skip
-            residual = energy_distance(turned.map(self.Xs), self.Xt, weights)
-            if residual - fitted.residual <= DEVIATIONS * candidate.noise_deviation:
+            residuals = with_residuals(turned, self.Xs, self.codes, self.Xt).residuals
+            if residuals[0] <= bound:
                 return True
         return False
 
@@ -202,7 +205,7 @@ class _Sample:
 def _as_good_as_the_best(candidates: list[Candidate]) -> list[Candidate]:
     """Those whose excess is at most that of the best, or zero, and what noise makes of it."""
     best = min(candidates, key=lambda candidate: candidate.excess)
-    bound = max(best.excess, 0.0) + DEVIATIONS * best.noise_deviation
+    bound = max(best.excess, 0.0) + DEVIATIONS * best.noise_deviations[0]
     return [candidate for candidate in candidates if candidate.excess <= bound]
 
 

@@ -47,8 +47,9 @@ class ChosenAlignment:
         else:
             rows, own = some_of_each(codes), source_shares(codes)
             fitted = fit_map(kind, source[rows], codes[rows], target[some_rows(len(target))], own)
+            unknown = np.full(2, np.nan)
             only = Candidate(
-                kind, "source", own, np.nan, np.nan, np.nan, chosen=True, fitted=fitted
+                kind, "source", own, unknown, unknown, unknown, chosen=True, fitted=fitted
             )
             choice = Choice("unexplained", (only,), ambiguous=False)
         full = [

@@ -37,19 +37,21 @@ MAX_ROWS = 400
 ROTATION_PENALTY, SHARES_PENALTY = 0.5, 0.1
 
 _TURNS, _CHANGE = 8, 2e-3  # how often shares and map are found by turns, and when to stop
+_FEW_CLASSES = 4  # up to which a start favours each class
 _KEPT = 0.02  # weight that the source's own shares keep, so that no class is lost
 
 
 class Fitted(NamedTuple):
     """A map, the class shares that the source was weighted by, and what is left to the target.
 
-    ``residual`` is the energy distance of the mapped and weighted source to the target.
-    ``rotation`` and ``penalty`` are those of an affine map.
+    ``residuals`` are energy distances of the mapped and weighted source to the target: of all
+    columns, and along the directions that separate the classes. ``rotation`` and ``penalty`` are
+    those of an affine map.
     """
 
     map: Callable[[FloatArray], FloatArray]
     shares: FloatArray
-    residual: float = np.nan
+    residuals: tuple[float, float] = (np.nan, np.nan)
     rotation: FloatArray | None = None
     penalty: float = 0.0
 
@@ -135,8 +137,32 @@ def fit_alone(
 ) -> Fitted:
     """Fit a map with given shares, and say what is left to the target."""
     fitted = fit_map(kind, Xs, codes, Xt, shares)
-    distances = distances_of(fitted, Xs, codes, Xt, cdist(Xt, Xt))
-    return fitted._replace(residual=distances.energy(shares))
+    return with_residuals(fitted, Xs, codes, Xt)
+
+
+def with_residuals(fitted: Fitted, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray) -> Fitted:
+    """Say what is left to the target."""
+    mapped = fitted.map(Xs)
+    directions = discriminants(mapped, codes)
+    views = (mapped, Xt), (mapped @ directions, Xt @ directions)
+    full, between = (
+        ClassDistances.of(codes, cdist(S, S), cdist(S, T), cdist(T, T)).energy(fitted.shares)
+        for S, T in views
+    )
+    return fitted._replace(residuals=(full, between))
+
+
+def discriminants(X: FloatArray, codes: NDArray[Any]) -> FloatArray:
+    """Directions (d, n_classes) that separate the classes, as Fisher's linear discriminants do.
+
+    The covariance within the classes is shrunk to its diagonal; along each direction it is one.
+    """
+    means = np.array([X[codes == label].mean(axis=0) for label in range(codes.max() + 1)])
+    _, within = shrunk_covariance(X - means[codes], uniform(len(X)))
+    contrasts = (means - means.mean(axis=0)).T
+    directions = power(within, -1) @ contrasts
+    spread = np.sqrt(np.einsum("ij,ij->j", directions, contrasts))
+    return directions / np.where(spread > 0, spread, 1)
 
 
 def fit_jointly(
@@ -146,12 +172,14 @@ def fit_jointly(
 ) -> Fitted:  # fmt: skip
     """Find the class shares of the target together with a map of one kind.
 
-    Starts are ``own``, the source's shares r, and those with half of the weight moved to one class.
+    Starts are ``own``, the source's shares r, and with few classes those that favour one of them.
     The start counts that ends with the least sum of residual and penalties. The penalty on shares s
     is ``SHARES_PENALTY (1/n_s + 1/n_t) E|y - y'| sum (s - r)^2 / r``.
     """
     if starts is None:
-        starts = [own, *(0.5 * own + 0.5 * one for one in np.eye(len(own)))]
+        starts = [own]
+        if len(own) <= _FEW_CLASSES:
+            starts += [0.5 * own + 0.5 * one for one in np.eye(len(own))]
     within = cdist(Xt, Xt)
     strength = SHARES_PENALTY * (1 / len(Xs) + 1 / len(Xt)) * within.mean()
     best, least = None, np.inf
@@ -174,6 +202,6 @@ def fit_jointly(
         residual = distances_of(fitted, Xs, codes, Xt, within).energy(shares)
         objective = residual + fitted.penalty + strength * ((shares - own) ** 2 / own).sum()
         if best is None or objective < least:
-            best, least = fitted._replace(residual=residual), objective
+            best, least = fitted, objective
     assert best is not None
-    return best
+    return with_residuals(best, Xs, codes, Xt)

@@ -25,10 +25,10 @@ def split_residuals(
     kind: Kind, mapped: FloatArray, codes: NDArray[Any], shares: FloatArray, n_target: int,
     own: FloatArray, *, estimated: bool, seed: int,
 ) -> FloatArray:  # fmt: skip
-    """Residuals of an alignment between parts of the mapped source, scaled to the true numbers.
+    """Residuals (n_splits, 2) of an alignment between parts of the mapped source.
 
-    A residual of n and m rows is in proportion to 1/n + 1/m, with n the effective number of
-    weighted rows.
+    They are scaled to the true numbers of rows: a residual of n and m rows is in proportion to
+    1/n + 1/m, with n the effective number of weighted rows.
     """
     rng = np.random.default_rng(seed)
     unit = _noise_unit(codes, shares, n_target)
@@ -43,7 +43,9 @@ def split_residuals(
             fitted = fit_jointly(still, Xs, own_codes, Xt, own, starts=starts, turns=3)
         else:
             fitted = fit_alone(still, Xs, own_codes, Xt, shares)
-        residuals.append(fitted.residual / _noise_unit(own_codes, fitted.shares, len(target)))
+        residuals.append(
+            np.array(fitted.residuals) / _noise_unit(own_codes, fitted.shares, len(target))
+        )
     return unit * np.array(residuals)
 
 

@@ -29,7 +29,7 @@ from experiments.store.text import canonical_json, one_line, sha256_of
 from experiments.whole_files import written_whole
 
 SCHEMA = 3
-"""Version of the record's layout; a reader refuses every other."""
+"""Version of the record's layout. A reader takes the one before, too, and refuses every other."""
 
 Status = Literal["done", "failed", "diverged", "timeout"]
 
@@ -54,7 +54,7 @@ class Outcome:
     """What one repetition gave.
 
     Accuracies are in [0, 1]. They are given, and ``error`` is None, exactly if the status is
-    "done". Seconds are wall time, None if the step was not finished.
+    "done"; a balanced accuracy of None is unknown, as it is in records of schema 2. Seconds are wall time, None if the step was not finished.
     """
 
     repetition: int
@@ -70,7 +70,7 @@ class Outcome:
         _require(self.status in get_args(Status), "status", "one of the four", self.status)
         for name in ("accuracy", "balanced_accuracy"):
             value = getattr(self, name)
-            if self.status == "done":
+            if self.status == "done" and (value is not None or name == "accuracy"):
                 right = isinstance(value, float) and 0 <= value <= 1
                 _require(right, name, "in [0, 1]", value)
             else:
@@ -156,7 +156,8 @@ def loads(text: bytes) -> Record:
         raise ValueError(f"{what} ({error}); the file is damaged or was cut off") from None
     _require(isinstance(content, dict), "the record", "a JSON object", type(content).__name__)
     schema = content.pop("schema", None)
-    _require(schema == SCHEMA, "schema", f"{SCHEMA}, the version that this code reads", schema)
+    known = f"{SCHEMA - 1} or {SCHEMA}, the versions that this code reads"
+    _require(schema in (SCHEMA - 1, SCHEMA), "schema", known, schema)
     # The checksum is a line of its own. Without it the bytes are what it was computed from, so that
     # they are also known to be in canonical form.
     written = content.pop("sha256", None)
@@ -166,7 +167,8 @@ def loads(text: bytes) -> Record:
             f"checksum does not match (written {written!r}, computed {computed.hexdigest()!r}): "
             "the file was edited or damaged; run the cell again"
         )
-    outcomes = tuple(Outcome(**entry) for entry in content.pop("outcomes"))
+    unknown = {"balanced_accuracy": None} if schema == 2 else {}
+    outcomes = tuple(Outcome(**unknown, **entry) for entry in content.pop("outcomes"))
     return Record(outcomes=outcomes, **content)
 
 

@@ -124,7 +124,6 @@ INVALID_OUTCOMES: list[dict[str, object]] = [
     {"accuracy": None},
     {"accuracy": 1.0000001},
     {"accuracy": math.nan},
-    {"balanced_accuracy": None},
     {"balanced_accuracy": -0.1},
     {"status": "failed", "error": "x"},  # with an accuracy
     {"status": "failed", "accuracy": None, "error": "x"},  # with a balanced accuracy
@@ -303,3 +302,13 @@ class TestTemporaryFiles:
         monkeypatch.setattr(Path, "replace", watch_replace)
         store.write(make_record())
         assert steps == ["sync", "rename"]
+
+
+def test_a_record_of_the_schema_before_is_read_without_balanced_accuracies():
+    record = make_record()
+    outcomes = json.loads(dumps(record))["outcomes"]
+    for outcome in outcomes:
+        del outcome["balanced_accuracy"]
+    found = loads(resigned(record, schema=2, outcomes=outcomes))
+    assert found.accuracies == record.accuracies
+    assert {outcome.balanced_accuracy for outcome in found.outcomes} == {None}

@@ -54,7 +54,8 @@ class Outcome:
     """What one repetition gave.
 
     Accuracies are in [0, 1]. They are given, and ``error`` is None, exactly if the status is
-    "done"; a balanced accuracy of None is unknown, as it is in records of schema 2. Seconds are wall time, None if the step was not finished.
+    "done"; a balanced accuracy of None is unknown, as it is in records of schema 2. Seconds are
+    wall time, None if the step was not finished.
     """
 
     repetition: int
@@ -167,7 +168,7 @@ def loads(text: bytes) -> Record:
             f"checksum does not match (written {written!r}, computed {computed.hexdigest()!r}): "
             "the file was edited or damaged; run the cell again"
         )
-    unknown = {"balanced_accuracy": None} if schema == 2 else {}
+    unknown: dict[str, Any] = {"balanced_accuracy": None} if schema == 2 else {}
     outcomes = tuple(Outcome(**unknown, **entry) for entry in content.pop("outcomes"))
     return Record(outcomes=outcomes, **content)
 

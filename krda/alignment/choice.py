@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
-from krda.alignment.energy import energy_distance
 from krda.alignment.fitting import (
     Fitted,
     Kind,
-    class_weights,
+    distances_of,
     fit_alone,
     fit_jointly,
     fit_map,
@@ -175,7 +175,7 @@ class _Sample:
         fitted = candidate.fitted
         if fitted.rotation is None:
             return False
-        weights = class_weights(self.codes, fitted.shares)
+        within = cdist(self.Xt, self.Xt)
         for i, j in combinations(range(min(self.Xs.shape[1], _MOST_AXES)), 2):
             flip = np.ones(self.Xs.shape[1])
             flip[[i, j]] = -1
@@ -183,8 +183,9 @@ class _Sample:
                 "affine", self.Xs, self.codes, self.Xt, fitted.shares,
                 rotation=fitted.rotation * flip,
             )  # fmt: skip
-            residual = energy_distance(turned.map(self.Xs), self.Xt, weights)
-            if residual - fitted.residual <= DEVIATIONS * candidate.noise_deviation:
+            distances = distances_of(turned, self.Xs, self.codes, self.Xt, within)
+            more = distances.energy(fitted.shares) - fitted.residual
+            if more <= DEVIATIONS * candidate.noise_deviation:
                 return True
         return False
 

@@ -108,7 +108,7 @@ class Alignment(SourceMapping):
             shares = np.asarray(self.class_shares, dtype=np.float64)
         except (TypeError, ValueError):
             shares = np.empty(0)
-        if shares.shape != (n_classes,) or not (shares >= 0).all() or not shares.sum() > 0:
+        if shares.shape != (n_classes,) or shares.min() < 0 or not 0 < shares.sum() < np.inf:
             raise ValueError(
                 "class_shares must be 'source', 'estimated', or a share of at least 0 for each of "
                 f"the {n_classes} classes in sorted order, got {self.class_shares!r}."

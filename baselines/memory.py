@@ -15,5 +15,5 @@ def check_memory(method: str, n_numbers: int) -> None:
             f"{method} holds matrices of training rows by training rows: {needed / 1e9:,.1f} GB, "
             f"expected at most the {limit / 1e9:,.1f} GB of this machine. Draw subsamples of the "
             "rows, or take a method whose memory is linear in them: KRDA, SubspaceAlignment, or "
-            "OptimalTransport(transport='linear')."
+            "LinearOT."
         )

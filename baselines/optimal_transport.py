@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import svd
 
-from baselines.mapping import SourceMapping
 from baselines.memory import check_memory
+from krda.alignment.mapping import SourceMapping
 from krda.base import AlignedSource
 from krda.validation import FloatArray, require_finite, require_number
 
-TRANSPORTS = ("emd", "sinkhorn", "sinkhorn_lpl1", "linear")
+TRANSPORTS = ("emd", "sinkhorn", "sinkhorn_lpl1")
 
 #: Largest share of mass that a plan may leave in the wrong place before it counts as failed.
 MISPLACED_MASS_LIMIT = 1e-3
@@ -31,7 +29,7 @@ _PLAN_COPIES = {"emd": 5, "sinkhorn": 8, "sinkhorn_lpl1": 11}
 class OptimalTransport(SourceMapping):
     r"""Transport source rows to the target by optimal transport, through POT.
 
-    All variants but the last compute a plan :math:`\gamma` between the two samples, uniform weights
+    All variants compute a plan :math:`\gamma` between the two samples, uniform weights
     on both, ground cost :math:`c`, and map each source row to the mean of where its mass goes,
     :math:`\hat{x}_i = \sum_j \gamma_{ij} x^t_j / \sum_j \gamma_{ij}` (barycentric map):
 
@@ -44,9 +42,6 @@ class OptimalTransport(SourceMapping):
     ``"sinkhorn_lpl1"``
         adds to that the group term :math:`\mathrm{reg_{cl}} \sum_{j,c} \lVert \gamma_{I_c j}
         \rVert_1^{1/2}`, which keeps source classes from sharing a target row.
-    ``"linear"``
-        takes both domains for Gaussian; the map is affine and in closed form, see
-        :func:`gaussian_map`. It has no regularisation and needs no POT.
 
     ``reg_e`` is the weight of the entropy in units of the cost, which is the squared distance,
     scaled by ``norm`` first (None, or POT's "median", "max", "log", "loglog"); ``reg_cl`` is that
@@ -60,14 +55,16 @@ class OptimalTransport(SourceMapping):
 
     ``transform`` of rows that were not in training: "sinkhorn" has a continuous extension
     (Pooladian and Niles-Weed 2021); "emd" and "sinkhorn_lpl1" move a row as the nearest training
-    row was moved (Ferradans et al. 2014); "linear" applies its map. It raises FloatingPointError
-    for a row too far from the training rows for the extension of the plan to reach it.
+    row was moved (Ferradans et al. 2014). It raises FloatingPointError for a row too far from
+    the training rows for the extension of the plan to reach it.
+
+    The transport between two Gaussians is :class:`krda.LinearOT`.
 
     POT is imported on the first fit, not before: it brings PyTorch along where that is installed.
     """
 
-    transport_: Any  # POT's fitted object, or an AffineMap
-    misplaced_mass_: float  # half the L1 error of the worse marginal; NaN for "linear"
+    transport_: Any  # POT's fitted object
+    misplaced_mass_: float  # half the L1 error of the worse marginal
 
     def __init__(
         self,
@@ -93,9 +90,6 @@ class OptimalTransport(SourceMapping):
             )
         require_number("reg_e", self.reg_e, positive=True)
         require_number("reg_cl", self.reg_cl, positive=False)
-        if self.transport == "linear":
-            self.transport_, self.misplaced_mass_ = gaussian_map(Xs, Xt), math.nan
-            return AlignedSource(self._map_source(Xs))
         copies = _PLAN_COPIES[self.transport]
         check_memory(f"OptimalTransport({self.transport!r})", copies * len(Xs) * len(Xt))
         solver = self._solver()
@@ -151,65 +145,3 @@ class OptimalTransport(SourceMapping):
             moved = np.asarray(self.transport_.transform(Xs=Xs), dtype=np.float64)
         require_finite(moved, f"{type(self).__name__}: the transported source")
         return moved
-
-
-class AffineMap(NamedTuple):
-    """The map of a row x to (x - source_mean) @ matrix + target_mean."""
-
-    matrix: FloatArray
-    source_mean: FloatArray
-    target_mean: FloatArray
-
-    def transform(self, Xs: FloatArray) -> FloatArray:
-        """Map rows."""
-        return (Xs - self.source_mean) @ self.matrix + self.target_mean
-
-
-def gaussian_map(Xs: FloatArray, Xt: FloatArray) -> AffineMap:
-    r"""Find the optimal map between the Gaussians of two samples' means and covariances.
-
-    With covariances S and T of full rank the matrix is
-    :math:`S^{-1/2} (S^{1/2} T S^{1/2})^{1/2} S^{-1/2}` (Knott and Smith 1984). Written by the roots
-    of S and T, no inverse of a product is needed, and inverses are taken on the directions in
-    which the source varies: constant or collinear columns, or more columns than rows, give the
-    conditional mean of the optimal plan. The moved source then has the target's mean, and the
-    target's covariance on the span of the source's directions; everywhere, if the target varies in
-    no more directions.
-    """
-    source_mean, source, deviations, axes = _principal_axes(Xs)
-    target_mean, target, target_deviations, _ = _principal_axes(Xt)
-    # Of B = T^(1/2) S^(1/2), in the source's axes, the orthogonal factor of the polar form.
-    left, lengths, right = svd(target @ axes.T * deviations, full_matrices=False)
-    full = len(deviations) == len(target_deviations) == Xs.shape[1]
-    kept = np.full(len(lengths), True) if full else _above_rounding(lengths, target.shape)
-    factor = left[:, kept] @ right[kept]
-    matrix = (axes.T / deviations) @ factor.T @ target
-    if full and not np.allclose(_spread(source @ matrix), _spread(target), rtol=1e-6, atol=0):
-        raise FloatingPointError(
-            "The scales of the columns are too far apart for linear optimal transport in double "
-            f"precision: standard deviations from {Xs.std(axis=0).min():.3g} to "
-            f"{Xs.std(axis=0).max():.3g} in the source. Choose units of similar scale, or divide "
-            "the columns of both domains by the same numbers."
-        )
-    return AffineMap(matrix, source_mean, target_mean)
-
-
-def _spread(X: FloatArray) -> FloatArray:
-    """Return the root of the sum of squares about the mean, column by column."""
-    return np.linalg.norm(X - X.mean(axis=0), axis=0)
-
-
-def _principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the mean, the centred rows / sqrt(n), and their standard deviations along axes."""
-    # About the first row, so that a constant column is zero, not a rounding error.
-    centred = X - X[0]
-    offset = centred.mean(axis=0)
-    centred = (centred - offset) / math.sqrt(len(X))
-    _, deviations, axes = svd(centred, full_matrices=False)
-    kept = _above_rounding(deviations, centred.shape)
-    return X[0] + offset, centred, deviations[kept], axes[kept]
-
-
-def _above_rounding(singular_values: FloatArray, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    tolerance = max(shape) * np.finfo(np.float64).eps * singular_values.max(initial=0.0)
-    return singular_values > tolerance

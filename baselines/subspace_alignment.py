@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from baselines.mapping import SourceMapping
+from krda.alignment.mapping import SourceMapping
 from krda.base import AlignedSource
 from krda.validation import FloatArray, require_integer
 
@@ -27,7 +27,7 @@ class SubspaceAlignment(SourceMapping):
     mean, both in the publication and in common implementations. The publication also gives every
     column unit variance in each domain beforehand (z-scores); ``scale=True`` does that. Common
     implementations leave it out, and so does the default here, since it is an adaptation of its
-    own (:class:`baselines.naive.DomainStandardization`).
+    own (:class:`krda.Standardize`).
 
     With all components kept (``n_components`` = d), :math:`P_s P_s^\top = I`: source and target
     rows are only centred and then both turned by :math:`P_t`. A classifier that does not see

@@ -11,8 +11,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from baselines.kernels import Kernel, make_kernel
-from baselines.mapping import SourceMapping
 from baselines.memory import check_memory
+from krda.alignment.mapping import SourceMapping
 from krda.base import AlignedSource
 from krda.validation import FloatArray, require_number
 

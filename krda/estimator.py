@@ -126,7 +126,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     def _prepare(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> list[Any]:
         """Align the source, and give the untrained network of each map with its rows."""
-        if self.alignment not in ALIGNMENTS:
+        if not isinstance(self.alignment, str) or self.alignment not in ALIGNMENTS:
             raise ValueError(
                 f"alignment must be one of {', '.join(ALIGNMENTS)}, got {self.alignment!r}."
             )
@@ -136,7 +136,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         if self.alignment != "none":
             codes = np.unique(ys, return_inverse=True)[1]
             seed = seed_from(self.random_state)
-            self.alignment_ = ChosenAlignment.fit(self.alignment, Xs, codes, Xt, seed)
+            self.alignment_ = ChosenAlignment.fit(self.alignment, Xs, codes, Xt, seed)  # type: ignore[arg-type]
             self._weights_ = self.alignment_.weights(codes)
             self._rows_ = self.alignment_(Xs)
             if self._weights_ is not None:
@@ -224,6 +224,9 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
 
     def log_prob(self, X: ArrayLike, domain: Domain = "target") -> FloatArray:
         """Log-density of rows under a domain: see :meth:`KnotheRosenblatt.log_prob`.
+
+        With an alignment the source's density is that of the aligned rows, in the target's units.
+        Of a consensus, the density is that of the first order.
 
         Parameters
         ----------

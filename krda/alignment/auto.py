@@ -120,7 +120,8 @@ class AutoAdaptation(DomainAdaptationClassifier):
         y : ndarray of shape (n,)
             Labels out of ``classes_``. Among equally frequent ones the first classifier decides.
         """
-        return self.classes_[self._votes(X).argmax(axis=1)]
+        votes = self._votes(X)  # first: it says if nothing was fitted
+        return self.classes_[votes.argmax(axis=1)]
 
     def agreement(self, X: ArrayLike) -> FloatArray:
         """Share of the classifiers that say what is predicted, row by row.

@@ -66,7 +66,9 @@ class ChosenAlignment:
     def maps(self, Xs: FloatArray) -> list[FloatArray]:
         """Map source rows by each candidate that takes part."""
         rows = Xs / self.scale
-        return [c.fitted.map(rows) * self.scale for c in self.choice.chosen]
+        return [
+            Xs if c.kind == "none" else c.fitted.map(rows) * self.scale for c in self.choice.chosen
+        ]
 
     def __call__(self, Xs: FloatArray) -> FloatArray:
         """Map source rows by the mean of the maps."""

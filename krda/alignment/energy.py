@@ -1,4 +1,4 @@
-r"""The energy distance of two samples, and the class shares that make it least.
+r"""The energy distance of a sample with classes to another, and the shares that make it least.
 
 With independent rows x, x' of one distribution and y, y' of another,
 
@@ -17,35 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.optimize import nnls
-from scipy.spatial.distance import cdist
 
 from krda.validation import FloatArray
-
-
-def energy_distance(X: FloatArray, Y: FloatArray, weights: FloatArray | None = None) -> float:
-    """Estimate the energy distance of two samples without bias.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    Y : ndarray of shape (m, d)
-    weights : ndarray of shape (n,), default=None
-        Of the rows of ``X``, of any sum above zero. None weights all rows alike.
-
-    Returns
-    -------
-    distance : float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> float(energy_distance(np.array([[0.0], [2.0]]), np.array([[1.0], [1.0]])))
-    0.0
-    """
-    w = np.full(len(X), 1 / len(X)) if weights is None else weights / weights.sum()
-    m = len(Y)
-    within = w @ cdist(X, X) @ w / (1 - w @ w)
-    return float(2 * w @ cdist(X, Y).mean(axis=1) - within - cdist(Y, Y).sum() / (m * (m - 1)))
 
 
 @dataclass(frozen=True)

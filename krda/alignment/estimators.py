@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from krda.alignment.fitting import (
     ROTATION_PENALTY,
@@ -21,36 +20,12 @@ from krda.alignment.fitting import (
     some_rows,
     source_shares,
 )
+from krda.alignment.mapping import SourceMapping
 from krda.alignment.maps import gaussian_map
 from krda.alignment.weighting import fit_weighted
-from krda.base import AlignedClassifier, AlignedSource
+from krda.base import AlignedSource
 from krda.scikit import warn_of_offsets
 from krda.validation import FloatArray, require_finite, require_number
-
-
-class SourceMapping(AlignedClassifier):
-    """Align the source by a map of its rows, then train a classifier on the mapped rows.
-
-    Target rows are classified as they are. Subclasses implement :meth:`_align` and
-    :meth:`_map_source`, which holds for rows that were not in the fit, too.
-    """
-
-    @abstractmethod
-    def _map_source(self, Xs: FloatArray) -> FloatArray:
-        """Map checked source rows to where the classifier is trained."""
-
-    def transform(self, Xs: ArrayLike) -> FloatArray:
-        """Map source rows, those of the training or others, to the target.
-
-        Parameters
-        ----------
-        Xs : array-like of shape (n, d)
-
-        Returns
-        -------
-        mapped : ndarray of shape (n, d)
-        """
-        return self._map_source(self._validate_source(Xs))
 
 
 class Alignment(SourceMapping):
@@ -113,7 +88,7 @@ class Alignment(SourceMapping):
             shares = np.asarray(self.class_shares, dtype=np.float64)
         except (TypeError, ValueError):
             shares = np.empty(0)
-        if shares.shape != (n_classes,) or not (shares >= 0).all() or not shares.sum() > 0:
+        if shares.shape != (n_classes,) or shares.min() < 0 or not 0 < shares.sum() < np.inf:
             raise ValueError(
                 "class_shares must be 'source', 'estimated', or a share of at least 0 for each of "
                 f"the {n_classes} classes in sorted order, got {self.class_shares!r}."

@@ -34,7 +34,10 @@ def split_residuals(
     unit = _noise_unit(codes, shares, n_target)
     residuals = []
     for _ in range(_JOINT_SPLITS if estimated else _SPLITS):
-        source, target = _split(codes, shares, n_target, rng)
+        if kind == "none" and not estimated:
+            source, target = _split_anyhow(len(codes), n_target, rng)
+        else:
+            source, target = _split(codes, shares, n_target, rng)
         Xs, own_codes, Xt = mapped[source], codes[source], mapped[target]
         # A rotation has nothing to find here, and is what costs time.
         still: Kind = "linear" if kind == "affine" else kind
@@ -52,6 +55,18 @@ def split_residuals(
 def _noise_unit(codes: NDArray[Any], shares: FloatArray, n_target: int) -> float:
     weights = class_weights(codes, shares)
     return float(weights @ weights + 1 / n_target)
+
+
+def _split_anyhow(
+    n: int, n_target: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Draw rows that play the target, at most half, of whatever class; and the rest.
+
+    Two samples of one distribution differ in their class counts by chance.
+    """
+    order = rng.permutation(n)
+    size = min(n_target, n // 2)
+    return np.sort(order[size:]), np.sort(order[:size])
 
 
 def _split(

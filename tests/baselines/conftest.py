@@ -1,4 +1,4 @@
-"""The table of methods and the data that the baselines' tests share.
+"""The table of methods and the fixtures that the baselines' tests share.
 
 To put a further method under the contract's tests, add a line to ``METHODS``: a name and a
 function of no arguments that returns a new, unfitted estimator.
@@ -7,22 +7,28 @@ function of no arguments that returns a new, unfitted estimator.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pytest
-from sklearn.datasets import make_moons
+from domain_pairs import DOMAINS, Domains, rotated_moons, shifted_blobs
 
 from baselines.deep.adversarial import CDAN, DANN
 from baselines.deep.discrepancy import DAN, JAN
 from baselines.deep.source_hypothesis import SHOT
 from baselines.kernel_mean_matching import KernelMeanMatching
-from baselines.naive import DomainStandardization, QuantileMapping
 from baselines.optimal_transport import OptimalTransport
 from baselines.reference import SourceOnly
 from baselines.subspace_alignment import SubspaceAlignment
 from baselines.transfer_components import TransferComponentAnalysis
-from krda import KRDA
+from krda import (
+    KRDA,
+    AffineAlignment,
+    AutoAdaptation,
+    ClassReweighting,
+    ColumnQuantiles,
+    LinearOT,
+    Standardize,
+)
 
 # Smaller than in the paper, so that the many fits of the contract's tests take seconds.
 SMALL_NETWORK: dict[str, Any] = {
@@ -41,7 +47,6 @@ METHODS: dict[str, Callable[[], Any]] = {
     "ot_emd": OptimalTransport,
     "ot_sinkhorn": lambda: OptimalTransport("sinkhorn", reg_e=0.1, norm="max"),
     "ot_lpl1": lambda: OptimalTransport("sinkhorn_lpl1", reg_e=0.3, norm="max"),
-    "ot_linear": lambda: OptimalTransport("linear"),
     "dann": lambda: DANN(**SMALL_NETWORK),
     "cdan": lambda: CDAN(**SMALL_NETWORK),
     "dan": lambda: DAN(**SMALL_NETWORK),
@@ -50,46 +55,22 @@ METHODS: dict[str, Callable[[], Any]] = {
     "tca": TransferComponentAnalysis,
     "tca_linear": lambda: TransferComponentAnalysis(2, kernel="linear"),
     "kmm": KernelMeanMatching,
-    "domain_standardization": DomainStandardization,
-    "quantile_mapping": QuantileMapping,
+    "standardize": Standardize,
+    "column_quantiles": ColumnQuantiles,
+    "linear_ot": LinearOT,
+    "affine": AffineAlignment,
+    "affine_shares": lambda: AffineAlignment(class_shares="estimated"),
+    "class_reweighting": ClassReweighting,
+    "auto": AutoAdaptation,
+    "krda_auto": lambda: KRDA(
+        hidden_size=10,
+        max_steps=20,
+        alignment="auto",
+        column_order="consensus",
+        n_orders=2,
+        random_state=0,
+    ),
 }
-
-
-class Domains(NamedTuple):
-    """A source with labels, a target, and labels of the target for scoring."""
-
-    Xs: np.ndarray
-    ys: np.ndarray
-    Xt: np.ndarray
-    yt: np.ndarray
-
-
-def rotated_moons() -> Domains:
-    Xs, ys = make_moons(60, noise=0.05, random_state=0)
-    Xt, yt = make_moons(50, noise=0.05, random_state=1)
-    c, s = np.cos(np.pi / 6), np.sin(np.pi / 6)
-    rotation = np.array([[c, s], [-s, c]])
-    return Domains(Xs - Xs.mean(axis=0), ys, (Xt - Xt.mean(axis=0)) @ rotation, yt)
-
-
-def shifted_blobs() -> Domains:
-    rng = np.random.default_rng(2)
-    ys, yt = np.repeat([0, 1, 2], 20), np.repeat([0, 1, 2], 25)
-    centres = 4 * rng.normal(size=(3, 5))
-    Xs = centres[ys] + rng.normal(size=(60, 5))
-    Xt = 1.5 * (centres[yt] + rng.normal(size=(75, 5))) + 1
-    return Domains(Xs, ys, Xt, yt)
-
-
-def skewed_columns() -> Domains:
-    rng = np.random.default_rng(3)
-    ys, yt = rng.integers(0, 2, 70), rng.integers(0, 2, 64)
-    Xs = rng.gamma(1.5, size=(70, 8)) + ys[:, None] * np.linspace(0, 2, 8)
-    Xt = np.exp(0.5 * rng.normal(size=(64, 8))) + yt[:, None] * np.linspace(0, 2, 8)
-    return Domains(Xs, ys, Xt, yt)
-
-
-DOMAINS = {"moons": rotated_moons, "blobs": shifted_blobs, "skewed": skewed_columns}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

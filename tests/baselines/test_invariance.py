@@ -26,7 +26,7 @@ CHANGES = {
 # coordinates, and by the definition of SVC(gamma="scale") its gamma comes from the variance of all
 # entries, differences between the columns' means included: these methods are tried with a gamma
 # of their own if an origin or a sign changes. The alignment itself may not depend on them.
-CENTRED = {"sa", "sa_linear", "sa_scaled", "standardize", "tca"}
+CENTRED = {"sa", "sa_linear", "sa_scaled", "tca"}
 
 BY_DEFINITION = {
     ("sa_linear", "scale"): "a linear machine's C is in units of the data",
@@ -34,6 +34,7 @@ BY_DEFINITION = {
     ("ot_lpl1", "scale"): "both weights are in units of the squared data",
 }
 STARTS_AT_RANDOM = "a network starts from random weights, which are not reflected"
+WITHOUT_NETWORK = {"auto"}  # its seed draws rows
 
 METHODS = [
     cell.config["method"]
@@ -66,6 +67,11 @@ def decide(config, change, fixed_gamma):
     return predictions, None
 
 
+def _starts_at_random(config):
+    seeded = "random_state" in make_method(config, 0).get_params(deep=False)
+    return seeded and config["name"] not in WITHOUT_NETWORK
+
+
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("config", METHODS, ids=lambda config: config["name"])
 def test_predictions_do_not_depend_on_origin_unit_and_signs(config, change):
@@ -75,9 +81,9 @@ def test_predictions_do_not_depend_on_origin_unit_and_signs(config, change):
     after, changed_distances = decide(config, CHANGES[change], fixed_gamma)
     if (name, change) in BY_DEFINITION:
         assert np.abs(distances - changed_distances).max() > 0.1, "no longer by definition"
-    elif change == "reflection" and "random_state" in make_method(config, 0).get_params(deep=False):
+    elif change == "reflection" and _starts_at_random(config):
         pytest.skip(STARTS_AT_RANDOM)
-    elif distances is None:  # a network in single precision
+    elif distances is None:  # a network in single precision, or votes
         assert np.mean(before == after) >= 0.95
     else:
         # libsvm stops within 1e-3 of its optimum, from wherever rounding leads it.

@@ -9,6 +9,7 @@ import pytest
 from baselines.kernel_mean_matching import KernelMeanMatching
 from baselines.optimal_transport import OptimalTransport
 from baselines.transfer_components import TransferComponentAnalysis
+from krda import LinearOT
 
 QUADRATIC = {
     "emd": OptimalTransport,
@@ -33,4 +34,4 @@ def test_a_method_of_quadratic_memory_refuses_before_it_works(name, blobs, monke
     monkeypatch.setattr(os, "sysconf", lambda name: 100)
     with pytest.raises(MemoryError, match=r"GB of this machine. Draw subsamples"):
         QUADRATIC[name]().fit(blobs.Xs, blobs.ys, blobs.Xt)
-    OptimalTransport("linear").fit(blobs.Xs, blobs.ys, blobs.Xt)
+    LinearOT().fit(blobs.Xs, blobs.ys, blobs.Xt)

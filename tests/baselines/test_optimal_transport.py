@@ -1,11 +1,10 @@
-"""Optimal transport against POT's solvers, scipy's assignment and closed forms."""
+"""Optimal transport against POT's solvers; what is no plan is refused."""
 
 from __future__ import annotations
 
 import numpy as np
 import ot
 import pytest
-from scipy.linalg import sqrtm
 from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
@@ -67,69 +66,6 @@ def test_the_label_minus_one_is_a_label_like_any_other(moons):
     np.testing.assert_array_equal(moved(2 * moons.ys - 1), moved(moons.ys))
 
 
-def test_linear_is_the_map_between_gaussians(domains):
-    method = OptimalTransport("linear").fit(domains.Xs, domains.ys, domains.Xt)
-    Cs, Ct = (np.cov(X.T, ddof=0) for X in (domains.Xs, domains.Xt))
-    root = sqrtm(Cs)
-    A = np.linalg.solve(root, sqrtm(root @ Ct @ root)) @ np.linalg.inv(root)
-    expected = (domains.Xs - domains.Xs.mean(axis=0)) @ A + domains.Xt.mean(axis=0)
-    moved = method.transform(domains.Xs)
-    np.testing.assert_allclose(moved, expected, atol=1e-9)
-    np.testing.assert_allclose(moved.mean(axis=0), domains.Xt.mean(axis=0), atol=1e-9)
-    np.testing.assert_allclose(np.cov(moved.T, ddof=0), Ct, atol=1e-9)
-    assert np.isnan(method.misplaced_mass_)
-
-
-def degenerate(blobs, kind):
-    """Domains whose covariances have no inverse, or nearly none."""
-    rng = np.random.default_rng(4)
-    Xs, Xt = blobs.Xs.copy(), blobs.Xt.copy()
-    if kind == "collinear":
-        for X in (Xs, Xt):
-            X[:, 4] = X[:, 0] - 2 * X[:, 1] + 7
-    elif kind == "constant in the source":
-        Xs[:, 2] = 1e6 / 3
-    elif kind == "constant in the target":
-        Xt[:, 2] = 0.1
-    elif kind == "more columns than rows":
-        Xs, Xt = (
-            X @ rng.normal(size=(5, 100)) + 0.1 * rng.normal(size=(len(X), 100)) for X in (Xs, Xt)
-        )
-    else:
-        units = np.array([1e-3, 1e3, 1.0, 1e-2, 1e2])
-        Xs, Xt = Xs * units, Xt * units
-    return Xs, Xt
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "collinear", "constant in the source", "constant in the target", "more columns than rows",
-        "other units",
-    ],
-)  # fmt: skip
-def test_linear_matches_the_moments_without_inverse_covariances(blobs, kind):
-    Xs, Xt = degenerate(blobs, kind)
-    method = OptimalTransport("linear").fit(Xs, np.arange(len(Xs)) % 2, Xt)
-    moved = method.transform(Xs)
-    np.testing.assert_allclose(moved.mean(axis=0), Xt.mean(axis=0), rtol=1e-9, atol=1e-9)
-    Cs, Ct, C = (np.cov(X.T, ddof=0) for X in (Xs, Xt, moved))
-    # On the source's directions the covariance is the target's.
-    values, axes = np.linalg.eigh(Cs)
-    span = np.eye(len(Cs)) if "units" in kind else axes[:, values > 1e-12 * values[-1]]
-    scale = span.T @ Ct @ span
-    largest = np.sqrt(np.outer(np.diag(scale), np.diag(scale)))
-    np.testing.assert_array_less(np.abs(span.T @ C @ span - scale), 1e-8 * largest + 1e-9)
-    # Where the target varies in no more directions than the source, everywhere.
-    if kind not in ("constant in the source", "more columns than rows"):
-        np.testing.assert_allclose(C, Ct, rtol=1e-6, atol=1e-8)
-    # It is the optimal map: symmetric and positive semi-definite on the source's directions.
-    inner = span.T @ method.transport_.matrix @ span
-    size = np.sqrt(np.outer(np.diag(inner), np.diag(inner)))
-    np.testing.assert_array_less(np.abs(inner - inner.T), 1e-6 * size + 1e-9)
-    assert np.linalg.eigvalsh(inner + inner.T).min() > -1e-6 * size.max()
-
-
 def test_new_rows_move_as_their_nearest_training_row(moons):
     method = OptimalTransport().fit(moons.Xs, moons.ys, moons.Xt)
     new = moons.Xs[:5] + 1e-6
@@ -182,17 +118,3 @@ def test_it_agrees_with_skada(domains):
     theirs = np.asarray(skada.OTMappingAdapter().fit_transform(X, y, sample_domain=which))
     ours = OptimalTransport().fit(domains.Xs, domains.ys, domains.Xt).transform(domains.Xs)
     np.testing.assert_allclose(ours, theirs[: len(ours)], atol=1e-10)
-
-
-def test_linear_gives_the_right_spread_or_refuses_columns_of_far_apart_scales(blobs):
-    refused = []
-    for ratio in (1e3, 1e6, 1e9, 1e12):
-        units = np.array([1.0, 1 / ratio])
-        Xs, Xt = blobs.Xs[:, :2] * units, blobs.Xt[:, :2] * units
-        try:
-            moved = OptimalTransport("linear").fit(Xs, blobs.ys, Xt).transform(Xs)
-        except FloatingPointError:
-            refused.append(ratio)
-        else:
-            np.testing.assert_allclose(moved.std(axis=0), Xt.std(axis=0), rtol=1e-5)
-    assert 1e3 not in refused

@@ -6,9 +6,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from baselines.naive import DomainStandardization
 from baselines.reference import SourceOnly
-from krda import KRDA, DivergenceError, KnotheRosenblatt
+from krda import KRDA, DivergenceError, KnotheRosenblatt, Standardize
 from krda.base import Domains, fit_together
 
 
@@ -20,7 +19,7 @@ def domains(seed, n=40, d=2):
 
 def test_methods_without_a_common_program_are_fitted_one_after_another():
     # Equal by their parts, which are objects of their own.
-    methods = [DomainStandardization(make_pipeline(StandardScaler(), SVC())) for _ in range(2)]
+    methods = [Standardize(make_pipeline(StandardScaler(), SVC())) for _ in range(2)]
     given = [domains(0), domains(1)]
     assert fit_together(methods, given) == [None, None]
     assert fit_together([], []) == []
@@ -30,7 +29,7 @@ def test_methods_without_a_common_program_are_fitted_one_after_another():
 
 
 def test_a_method_that_fails_forgets_an_earlier_fit():
-    method, bad = DomainStandardization().fit(*domains(0)), domains(1)
+    method, bad = Standardize().fit(*domains(0)), domains(1)
     bad.Xs[0, 0] = np.inf
     (error,) = fit_together([method], [bad])
     assert isinstance(error, ValueError)
@@ -40,7 +39,7 @@ def test_a_method_that_fails_forgets_an_earlier_fit():
 @pytest.mark.parametrize(
     "methods",
     [
-        [SourceOnly(), DomainStandardization()],
+        [SourceOnly(), Standardize()],
         [SourceOnly(classifier=SVC(C=1)), SourceOnly(classifier=SVC(C=2))],
         [KRDA(column_order=[0, 1]), KRDA(column_order=[1, 0])],
     ],

@@ -18,12 +18,18 @@ from sklearn.svm import SVC, OneClassSVM
 from sklearn.utils import estimator_checks
 from sklearn.utils.parallel import Parallel, delayed
 
-from baselines.naive import DomainStandardization, QuantileMapping
-from baselines.optimal_transport import OptimalTransport
 from baselines.reference import SourceOnly, TargetOnly
 from baselines.subspace_alignment import SubspaceAlignment
 from baselines.transfer_components import TransferComponentAnalysis
-from krda import KRDA
+from krda import (
+    KRDA,
+    AffineAlignment,
+    AutoAdaptation,
+    ClassReweighting,
+    ColumnQuantiles,
+    LinearOT,
+    Standardize,
+)
 
 # Checks of scikit-learn that fit nothing: its others fit to one table, which no method here does.
 FITLESS_CHECKS = [
@@ -50,8 +56,13 @@ def quick(classifier=None):
 
 
 @pytest.mark.parametrize("check", FITLESS_CHECKS, ids=lambda check: check.__name__)
-def test_checks_of_scikit_learn_that_fit_nothing_pass(check):
-    check("KRDA", KRDA())
+@pytest.mark.parametrize(
+    "method",
+    [KRDA, AutoAdaptation, AffineAlignment, ClassReweighting, ColumnQuantiles, LinearOT,
+     Standardize],
+)  # fmt: skip
+def test_checks_of_scikit_learn_that_fit_nothing_pass(method, check):
+    check(method.__name__, method())
 
 
 @pytest.mark.parametrize("classifier", [LogisticRegression(), HistGradientBoostingClassifier()])
@@ -111,8 +122,8 @@ def test_krda_before_another_step_is_refused(task, routing):
 
 @pytest.mark.parametrize(
     "method",
-    [DomainStandardization(), QuantileMapping(), SubspaceAlignment(),
-     OptimalTransport("linear"), TransferComponentAnalysis()],
+    [Standardize(), ColumnQuantiles(), LinearOT(), AffineAlignment(), ClassReweighting(),
+     AutoAdaptation(), SubspaceAlignment(), TransferComponentAnalysis()],
 )  # fmt: skip
 def test_no_method_can_be_a_step_before_another(task, method):
     Xs, ys, Xt = task
@@ -165,7 +176,7 @@ NO_CLASSIFIERS = [
 @pytest.mark.parametrize("wrong", NO_CLASSIFIERS, ids=str)
 def test_what_is_no_classifier_is_refused(task, wrong):
     Xs, ys, Xt = task
-    for method in (quick(wrong), SourceOnly(wrong), DomainStandardization(wrong)):
+    for method in (quick(wrong), SourceOnly(wrong), Standardize(wrong), AutoAdaptation(wrong)):
         with pytest.raises(ValueError, match="must be a classifier"):
             method.fit(Xs, ys, Xt)
     with pytest.raises(ValueError, match="must be a classifier"):

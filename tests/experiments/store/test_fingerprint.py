@@ -128,7 +128,7 @@ def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, 
     ("library", "methods"),
     [
         ("piqp", {"kmm"}),
-        ("pot", {"ot", "ot_linear", "ot_sinkhorn", "ot_lpl1"}),
+        ("pot", {"ot", "ot_sinkhorn", "ot_lpl1"}),
         ("dalib", ADVERSARIAL),
         ("torch", DEEP | KRDA),
         ("numba", KRDA),
@@ -176,8 +176,8 @@ def test_a_record_keeps_its_place_if_a_class_of_the_repository_moves_and_not_if_
 
 def test_a_class_of_the_repository_within_a_methods_config_is_code_of_the_cell():
     plain = make_cell("+method.estimator._target_=hydra.x.Estimator")
-    own = make_cell("+method.estimator._target_=baselines.naive.QuantileMapping")
-    assert "baselines.naive" in own.modules
+    own = make_cell("+method.estimator._target_=baselines.subspace_alignment.SubspaceAlignment")
+    assert "baselines.subspace_alignment" in own.modules
     assert own.code != plain.code
 
 

@@ -1,0 +1,45 @@
+"""Small pairs of domains for tests of methods."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.datasets import make_moons
+
+
+class Domains(NamedTuple):
+    """A source with labels, a target, and labels of the target for scoring."""
+
+    Xs: np.ndarray
+    ys: np.ndarray
+    Xt: np.ndarray
+    yt: np.ndarray
+
+
+def rotated_moons() -> Domains:
+    Xs, ys = make_moons(60, noise=0.05, random_state=0)
+    Xt, yt = make_moons(50, noise=0.05, random_state=1)
+    c, s = np.cos(np.pi / 6), np.sin(np.pi / 6)
+    rotation = np.array([[c, s], [-s, c]])
+    return Domains(Xs - Xs.mean(axis=0), ys, (Xt - Xt.mean(axis=0)) @ rotation, yt)
+
+
+def shifted_blobs() -> Domains:
+    rng = np.random.default_rng(2)
+    ys, yt = np.repeat([0, 1, 2], 20), np.repeat([0, 1, 2], 25)
+    centres = 4 * rng.normal(size=(3, 5))
+    Xs = centres[ys] + rng.normal(size=(60, 5))
+    Xt = 1.5 * (centres[yt] + rng.normal(size=(75, 5))) + 1
+    return Domains(Xs, ys, Xt, yt)
+
+
+def skewed_columns() -> Domains:
+    rng = np.random.default_rng(3)
+    ys, yt = rng.integers(0, 2, 70), rng.integers(0, 2, 64)
+    Xs = rng.gamma(1.5, size=(70, 8)) + ys[:, None] * np.linspace(0, 2, 8)
+    Xt = np.exp(0.5 * rng.normal(size=(64, 8))) + yt[:, None] * np.linspace(0, 2, 8)
+    return Domains(Xs, ys, Xt, yt)
+
+
+DOMAINS = {"moons": rotated_moons, "blobs": shifted_blobs, "skewed": skewed_columns}

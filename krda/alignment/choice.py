@@ -10,7 +10,6 @@ is fitted to the halves, between which there is nothing to explain.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +27,7 @@ from krda.alignment.fitting import (
     with_residuals,
 )
 from krda.alignment.noise import split_residuals
+from krda.alignment.rotation import half_turns
 from krda.validation import FloatArray
 
 Shift = Literal["none", "class shares", "columns", "axes", "both", "unexplained"]
@@ -39,9 +39,6 @@ DEVIATIONS = 3.0
 #: Standard deviations that all maps have to be away before other class shares are tried with them,
 #: and up to which these count as an explanation: together, the two can fit almost anything.
 FAR, JOINT_DEVIATIONS = 5.0, 2.0
-
-#: Axes between which half turns are tried, to see whether a rotation is ambiguous.
-_MOST_AXES = 10
 
 _SIMPLE: tuple[Kind, ...] = ("standardize", "quantiles", "linear")
 
@@ -189,12 +186,10 @@ class _Sample:
         if fitted.rotation is None:
             return False
         bound = fitted.residuals[0] + DEVIATIONS * candidate.noise_deviations[0]
-        d = self.Xs.shape[1]
-        for axes in combinations(range(min(d, _MOST_AXES)), 2):
-            half_turn = np.where(np.isin(np.arange(d), axes), -1.0, 1.0)
+        for signs in half_turns(self.Xs.shape[1]):
             turned = fit_map(
                 "affine", self.Xs, self.codes, self.Xt, fitted.shares,
-                rotation=fitted.rotation * half_turn,
+                rotation=fitted.rotation * signs,
             )  # fmt: skip
             residuals = with_residuals(turned, self.Xs, self.codes, self.Xt).residuals
             if residuals[0] <= bound:

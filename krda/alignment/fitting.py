@@ -25,7 +25,7 @@ from krda.alignment.maps import (
     standardizing_map,
     uniform,
 )
-from krda.alignment.rotation import RotationProblem, closest_rotation
+from krda.alignment.rotation import RotationProblem, chance, closest_rotation
 from krda.validation import FloatArray
 
 Kind = Literal["none", "standardize", "quantiles", "linear", "affine"]
@@ -36,7 +36,7 @@ MAX_ROWS = 400
 #: Weight c of the penalty on rotations, and that of the penalty on other shares.
 ROTATION_PENALTY, SHARES_PENALTY = 0.5, 0.1
 
-_TURNS, _CHANGE = 8, 2e-3  # how often shares and map are found by turns, and when to stop
+_TURNS, _CHANGE = 15, 2e-3  # how often shares and map are found by turns, and when to stop
 _FEW_CLASSES = 4  # up to which a start favours each class
 _KEPT = 0.02  # weight that the source's own shares keep, so that no class is lost
 
@@ -173,16 +173,19 @@ def fit_jointly(
     """Find the class shares of the target together with a map of one kind.
 
     Starts are ``own``, the source's shares r, and with few classes those that favour one of them.
-    The start counts that ends with the least sum of residual and penalties. The penalty on shares s
-    is ``SHARES_PENALTY (1/n_s + 1/n_t) E|y - y'| sum (s - r)^2 / r``.
+    The start counts that ends with the least sum of residual and penalties; but another that leaves
+    no more than chance would, and turns the rows less, is preferred, as in
+    :mod:`krda.alignment.rotation`. The penalty on shares s is
+    ``SHARES_PENALTY (1/n_s + 1/n_t) E|y - y'| sum (s - r)^2 / r``.
     """
     if starts is None:
         starts = [own]
         if len(own) <= _FEW_CLASSES:
             starts += [0.5 * own + 0.5 * one for one in np.eye(len(own))]
     within = cdist(Xt, Xt)
-    strength = SHARES_PENALTY * (1 / len(Xs) + 1 / len(Xt)) * within.mean()
-    best, least = None, np.inf
+    by_chance = chance(len(Xs), Xt)
+    strength = SHARES_PENALTY * by_chance
+    ends: list[tuple[float, Fitted]] = []
     for shares in starts:
         rotation = near
         for _ in range(turns):
@@ -200,8 +203,10 @@ def fit_jointly(
             kind, Xs, codes, Xt, shares, near=rotation, rotation_penalty=rotation_penalty
         )
         residual = distances_of(fitted, Xs, codes, Xt, within).energy(shares)
-        objective = residual + fitted.penalty + strength * ((shares - own) ** 2 / own).sum()
-        if best is None or objective < least:
-            best, least = fitted, objective
-    assert best is not None
+        penalties = fitted.penalty + strength * float(((shares - own) ** 2 / own).sum())
+        ends.append((residual + penalties, fitted))
+    least = min(objective for objective, _ in ends)
+    close = [end for end in ends if end[0] <= least + by_chance]
+    turn = min(fitted.penalty for _, fitted in close) + 0.1 * by_chance
+    _, best = min((end for end in close if end[1].penalty <= turn), key=lambda end: end[0])
     return with_residuals(best, Xs, codes, Xt)

@@ -8,10 +8,14 @@ distribution: R minimises
 Without the penalty, which prefers small rotations, R would fit the noise of small samples. In the
 plane all angles are tried. Beyond, sweeps over the planes of two axes look for large rotations. A
 local search then refines the best, over R cayley(A) with A skew-symmetric.
+
+Half a turn more in the plane of two axes can leave a sample nearly as it is. If it leaves no more
+than chance would, the smaller of the two rotations is taken: nothing else can tell them apart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -26,6 +30,9 @@ _SWEEP = np.pi * np.array([-3, -2, -1, 1, 2, 3, 4]) / 4
 
 #: Rows of each sample that sweeps look at, and the most sweeps.
 _SWEEP_ROWS, _SWEEPS = 100, 2
+
+#: Axes between which half turns are tried.
+_MOST_AXES = 10
 
 #: Steps of the local search at most: from the best of the global search, and near a rotation.
 _STEPS, _FEW_STEPS = 50, 10
@@ -77,7 +84,32 @@ def closest_rotation(problem: RotationProblem, start: FloatArray | None = None) 
     starts = [np.eye(d)]
     starts += [_turn(2, 0, 1, angle) for angle in _PLANE] if d == 2 else [_swept(problem)]
     values = [problem.value(R)[0] for R in starts]
-    return _refined(problem, starts[int(np.argmin(values))], _STEPS)
+    best = _refined(problem, starts[int(np.argmin(values))], _STEPS)
+    return _smallest_turn(problem, best)
+
+
+def half_turns(d: int) -> Iterator[FloatArray]:
+    """Signs (d,) of the axes after half a turn in the plane of each two of the first ten."""
+    for axes in combinations(range(min(d, _MOST_AXES)), 2):
+        yield np.where(np.isin(np.arange(d), axes), -1.0, 1.0)
+
+
+def chance(n_effective: float, target: FloatArray) -> float:
+    """Energy distance, rows with themselves counted, of two samples of one distribution."""
+    return (1 / n_effective + 1 / len(target)) * float(cdist(target, target).mean())
+
+
+def _smallest_turn(problem: RotationProblem, best: FloatArray) -> FloatArray:
+    """Take half a turn more if it moves rows less and leaves no more than chance would."""
+    bound = chance(1 / float(problem.weights @ problem.weights), problem.target)
+    least, smallest = problem.value(best)[0] - problem.moved(best), problem.moved(best)
+    found = best
+    for signs in half_turns(len(best)):
+        turned = best * signs
+        moved = problem.moved(turned)
+        if moved < smallest and problem.value(turned)[0] - moved <= least + bound:
+            found, smallest = turned, moved
+    return found if found is best else _refined(problem, found, _STEPS)
 
 
 def _refined(problem: RotationProblem, start: FloatArray, steps: int) -> FloatArray:

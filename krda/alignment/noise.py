@@ -35,7 +35,7 @@ def split_residuals(
     residuals = []
     for _ in range(_JOINT_SPLITS if estimated else _SPLITS):
         if kind == "none" and not estimated:
-            source, target = _split_anyhow(len(codes), n_target, rng)
+            source, target = _split_anyhow(codes, n_target, rng)
         else:
             source, target = _split(codes, shares, n_target, rng)
         Xs, own_codes, Xt = mapped[source], codes[source], mapped[target]
@@ -58,15 +58,18 @@ def _noise_unit(codes: NDArray[Any], shares: FloatArray, n_target: int) -> float
 
 
 def _split_anyhow(
-    n: int, n_target: int, rng: np.random.Generator
+    codes: NDArray[Any], n_target: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Draw rows that play the target, at most half, of whatever class; and the rest.
 
-    Two samples of one distribution differ in their class counts by chance.
+    Two samples of one distribution differ in their class counts by chance. Yet a row of each class
+    stays in the source.
     """
-    order = rng.permutation(n)
-    size = min(n_target, n // 2)
-    return np.sort(order[size:]), np.sort(order[:size])
+    order = rng.permutation(len(codes))
+    _, first = np.unique(codes[order], return_index=True)
+    stay, others = order[first], np.delete(order, first)
+    size = min(n_target, len(codes) // 2, len(others))
+    return np.sort(np.concatenate([stay, others[size:]])), np.sort(others[:size])
 
 
 def _split(

@@ -171,7 +171,7 @@ def test_status_counts_the_named_methods_alone_whether_commas_or_spaces_part_the
 def test_an_unknown_method_between_commas_is_refused_with_those_that_there_are(capsys):
     with pytest.raises(SystemExit):
         reproduce.main(["--status", "--method", "krda,mnist"])
-    assert "'mnist' given; choose from cdan, cdan_matched, dan," in capsys.readouterr().err
+    assert "'mnist' given; choose from affine, auto, cdan," in capsys.readouterr().err
 
 
 def test_where_nothing_was_run_yet_the_committed_results_are_named(tmp_path, monkeypatch, capsys):

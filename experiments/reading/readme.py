@@ -36,7 +36,7 @@ TITLES = {
 """What each table is called at the head of its columns."""
 ROWS = (
     *METHODS.values(), "standardize", "quantiles", "ot_linear", "ot_sinkhorn", "krda_untrained",
-    "krda_reversed",
+    "krda_reversed", "affine", "auto", "krda_auto",
 )  # fmt: skip
 """Methods of the README's table; the tables have all."""
 

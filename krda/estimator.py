@@ -158,7 +158,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         raise NotImplementedError("KRDA aligns in _fit_together.")
 
     def _fit(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> None:
-        (error,) = self._fit_together([self], [Domains(Xs, ys, Xt)])
+        (error,) = _fit_all([self], [Domains(Xs, ys, Xt)])
         if error is not None:
             raise error
 
@@ -166,28 +166,7 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
     def _fit_together(
         cls, methods: Sequence[Self], domains: Sequence[Domains]
     ) -> list[Exception | None]:
-        """Train the networks of all maps of all methods as one program."""
-        errors: list[Exception | None] = [None] * len(methods)
-        classifiers = [method._new_classifier() for method in methods]  # first: it may be wrong
-        prepared: dict[int, list[Any]] = {}
-        for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
-            try:
-                prepared[i] = method._prepare(*given)
-            except Exception as error:
-                errors[i] = error
-        if not prepared:
-            return errors
-        networks, rows, conditioning_rows = zip(*chain(*prepared.values()), strict=True)
-        options = methods[0].training_options()
-        histories = fit_maximum_likelihood(networks, rows, options, conditioning_rows)
-        trained = zip(networks, histories, strict=True)
-        for i, own in prepared.items():
-            of_method = list(islice(trained, len(own)))
-            try:
-                methods[i]._finish(of_method, domains[i], classifiers[i])
-            except Exception as error:
-                errors[i] = error
-        return errors
+        return _fit_all(methods, domains)
 
     def _transport(self, X: FloatArray) -> FloatArray:
         """Map checked source rows to the target: the mean of the maps of the aligned rows."""
@@ -255,3 +234,28 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
         """
         check_is_fitted(self)
         return self.map_.sample(n, domain, random_state)
+
+
+def _fit_all(methods: Sequence[KRDA], domains: Sequence[Domains]) -> list[Exception | None]:
+    """Fit methods, and train the networks of all their maps as one program."""
+    errors: list[Exception | None] = [None] * len(methods)
+    classifiers = [method._new_classifier() for method in methods]  # first: it may be wrong
+    prepared: dict[int, list[Any]] = {}
+    for i, (method, given) in enumerate(zip(methods, domains, strict=True)):
+        try:
+            prepared[i] = method._prepare(*given)
+        except Exception as error:
+            errors[i] = error
+    if not prepared:
+        return errors
+    networks, rows, conditioning_rows = zip(*chain(*prepared.values()), strict=True)
+    options = methods[0].training_options()
+    histories = fit_maximum_likelihood(networks, rows, options, conditioning_rows)
+    trained = zip(networks, histories, strict=True)
+    for i, own in prepared.items():
+        of_method = list(islice(trained, len(own)))
+        try:
+            methods[i]._finish(of_method, domains[i], classifiers[i])
+        except Exception as error:
+            errors[i] = error
+    return errors

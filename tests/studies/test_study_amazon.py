@@ -88,5 +88,5 @@ def test_what_the_page_says_in_words_holds():
     reversed_above = (means["krda_reversed"] > means["source_only"]).groupby("activation").sum()
     assert reversed_above.to_dict() == {"relu": 0, "tanh": 3}
     for simple in ("ot", "ot_linear", "quantiles", "standardize"):
-        assert (means[simple] > means["krda"]).sum() == (9 if simple == "standardize" else 10)
+        assert (means[simple] > means["krda"]).all()
         assert (means[simple] > means["source_only"]).all()

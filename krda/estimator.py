@@ -16,9 +16,9 @@ from krda.alignment.weighting import fit_weighted, thinning
 from krda.base import AlignedClassifier, Domains
 from krda.density.training import fit_maximum_likelihood
 from krda.parameters import Domain, MapParameters
-from krda.scikit import seed_from, warn_of_offsets
+from krda.scikit import seed_from
 from krda.transformer import KnotheRosenblatt
-from krda.validation import FloatArray, require_finite, require_integer
+from krda.validation import FloatArray, require_integer
 
 ALIGNMENTS = ("none", "standardize", "quantiles", "linear", "affine", "auto")
 
@@ -149,9 +149,8 @@ validation_fraction, patience, sigma_floor, eps, quantile_method, device, random
             new._finish(network, history, self._rows_, data.Xt)
         transported = self._transport(data.Xs)
         self.map_.warn_of_far_rows(transported, "target", training=True)
-        require_finite(transported, "KRDA: the transported source")
-        warn_of_offsets(transported, classifier)
-        self.classifier_ = fit_weighted(classifier, transported, data.ys, self._weights_)
+        what = f"{type(self).__name__}: the aligned source"
+        self.classifier_ = fit_weighted(classifier, transported, data.ys, self._weights_, what)
         del self._rows_, self._weights_
 
     def _align(self, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray) -> NoReturn:

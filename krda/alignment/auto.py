@@ -13,8 +13,8 @@ from krda.alignment.choice import Candidate, Shift
 from krda.alignment.chosen import ChosenAlignment
 from krda.alignment.weighting import fit_weighted
 from krda.base import DomainAdaptationClassifier
-from krda.scikit import classifier_has, new_classifier, seed_from, warn_of_offsets
-from krda.validation import FloatArray, require_finite
+from krda.scikit import classifier_has, new_classifier, seed_from
+from krda.validation import FloatArray
 
 _SHIFTS: dict[Shift, str] = {
     "none": "The target looks like another sample of the source: nothing is adapted.",
@@ -65,8 +65,8 @@ class AutoAdaptation(DomainAdaptationClassifier):
 
     References
     ----------
-    The candidates' source is :mod:`krda.alignment`; other work on shifts of both kinds is Zhang et
-    al. (ICML 2013), JCPOT (arXiv:1803.04899) and OSTAR (arXiv:2110.15057).
+    Other work on moved rows with other class shares: Zhang et al. (ICML 2013), JCPOT
+    (arXiv:1803.04899), OSTAR (arXiv:2110.15057).
 
     Examples
     --------
@@ -103,10 +103,9 @@ class AutoAdaptation(DomainAdaptationClassifier):
         self.classifiers_ = []
         weights = self.alignment_.weights(codes)
         for candidate, mapped in zip(choice.chosen, self.alignment_.maps(Xs), strict=True):
-            require_finite(mapped, f"AutoAdaptation: the source aligned by {candidate.name}")
+            what = f"AutoAdaptation: the source aligned by {candidate.name}"
             classifier = new_classifier(self.classifier)
-            warn_of_offsets(mapped, classifier)
-            self.classifiers_.append(fit_weighted(classifier, mapped, ys, weights))
+            self.classifiers_.append(fit_weighted(classifier, mapped, ys, weights, what))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of target rows: those that most of the classifiers say.

@@ -14,6 +14,7 @@ from krda.alignment.fitting import (
     class_weights,
     comparable_units,
     fit_map,
+    map_in_units,
     some_of_each,
     some_rows,
     source_shares,
@@ -65,10 +66,7 @@ class ChosenAlignment:
 
     def maps(self, Xs: FloatArray) -> list[FloatArray]:
         """Map source rows by each candidate that takes part."""
-        rows = Xs / self.scale
-        return [
-            Xs if c.kind == "none" else c.fitted.map(rows) * self.scale for c in self.choice.chosen
-        ]
+        return [map_in_units(c.fitted.map, Xs, self.scale) for c in self.choice.chosen]
 
     def __call__(self, Xs: FloatArray) -> FloatArray:
         """Map source rows by the mean of the maps."""

@@ -16,6 +16,7 @@ from krda.alignment.fitting import (
     comparable_units,
     fit_jointly,
     fit_map,
+    map_in_units,
     some_of_each,
     some_rows,
     source_shares,
@@ -24,8 +25,7 @@ from krda.alignment.mapping import SourceMapping
 from krda.alignment.maps import gaussian_map
 from krda.alignment.weighting import fit_weighted
 from krda.base import AlignedSource
-from krda.scikit import warn_of_offsets
-from krda.validation import FloatArray, require_finite, require_number
+from krda.validation import FloatArray, require_number
 
 
 class Alignment(SourceMapping):
@@ -63,9 +63,8 @@ class Alignment(SourceMapping):
         return AlignedSource(self._map_source(Xs), weights)
 
     def _fit_classifier(self, classifier: Any, aligned: AlignedSource, ys: NDArray[Any]) -> None:
-        require_finite(aligned.X, f"{type(self).__name__}: the aligned source")
-        warn_of_offsets(aligned.X, classifier)
-        self.classifier_ = fit_weighted(classifier, aligned.X, ys, aligned.sample_weight)
+        what = f"{type(self).__name__}: the aligned source"
+        self.classifier_ = fit_weighted(classifier, aligned.X, ys, aligned.sample_weight, what)
 
     def _keeps_shares(self) -> bool:
         return isinstance(self.class_shares, str) and self.class_shares == "source"
@@ -96,7 +95,7 @@ class Alignment(SourceMapping):
         return shares / shares.sum()
 
     def _map_source(self, Xs: FloatArray) -> FloatArray:
-        return self.map_(Xs / self.scale_) * self.scale_
+        return map_in_units(self.map_, Xs, self.scale_)
 
 
 class Standardize(Alignment):

@@ -62,6 +62,13 @@ def comparable_units(Xs: FloatArray, Xt: FloatArray) -> FloatArray:
     return np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
 
 
+def map_in_units(
+    map_: Callable[[FloatArray], FloatArray], X: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """Map rows by a map of columns divided by ``scale``; rows that stay keep every bit."""
+    return X if map_ is _as_it_is else map_(X / scale) * scale
+
+
 def some_rows(n: int) -> NDArray[np.intp]:
     """Numbers of evenly spaced rows, :data:`MAX_ROWS` at most."""
     return np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(np.intp)
@@ -173,8 +180,8 @@ def fit_jointly(
     """Find the class shares of the target together with a map of one kind.
 
     Starts are ``own``, the source's shares r, and with few classes those that favour one of them.
-    The start counts that ends with the least sum of residual and penalties; but another that leaves
-    no more than chance would, and turns the rows less, is preferred, as in
+    Each start leads to a result. The one of the least sum of residual and penalties is taken, or
+    one that is as good up to chance and turns the rows less, as in
     :mod:`krda.alignment.rotation`. The penalty on shares s is
     ``SHARES_PENALTY (1/n_s + 1/n_t) E|y - y'| sum (s - r)^2 / r``.
     """
@@ -183,7 +190,7 @@ def fit_jointly(
         if len(own) <= _FEW_CLASSES:
             starts += [0.5 * own + 0.5 * one for one in np.eye(len(own))]
     within = cdist(Xt, Xt)
-    by_chance = chance(len(Xs), Xt)
+    by_chance = chance(len(Xs), within)
     strength = SHARES_PENALTY * by_chance
     ends: list[tuple[float, Fitted]] = []
     for shares in starts:

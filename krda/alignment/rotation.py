@@ -94,14 +94,18 @@ def half_turns(d: int) -> Iterator[FloatArray]:
         yield np.where(np.isin(np.arange(d), axes), -1.0, 1.0)
 
 
-def chance(n_effective: float, target: FloatArray) -> float:
-    """Energy distance, rows with themselves counted, of two samples of one distribution."""
-    return (1 / n_effective + 1 / len(target)) * float(cdist(target, target).mean())
+def chance(n_effective: float, within: FloatArray) -> float:
+    """Energy distance, rows with themselves counted, of two samples of one distribution.
+
+    ``within`` has the distances among the rows of one of them.
+    """
+    return (1 / n_effective + 1 / len(within)) * float(within.mean())
 
 
 def _smallest_turn(problem: RotationProblem, best: FloatArray) -> FloatArray:
     """Take half a turn more if it moves rows less and leaves no more than chance would."""
-    bound = chance(1 / float(problem.weights @ problem.weights), problem.target)
+    within = cdist(problem.target, problem.target)
+    bound = chance(1 / float(problem.weights @ problem.weights), within)
     least, smallest = problem.value(best)[0] - problem.moved(best), problem.moved(best)
     found = best
     for signs in half_turns(len(best)):

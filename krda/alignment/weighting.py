@@ -10,17 +10,22 @@ from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from krda.validation import FloatArray
+from krda.scikit import warn_of_offsets
+from krda.validation import FloatArray, require_finite
 
 
 def fit_weighted(
-    classifier: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray | None
+    classifier: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray | None, what: str
 ) -> Any:
-    """Fit a classifier to rows with weights, or to all rows alike if there are none.
+    """Check aligned rows, which errors call ``what``, and fit a classifier to them.
+
+    Without weights all rows count alike.
 
     Weights go to the classifier's own ``sample_weight``, or to that of a pipeline's last step.
     Other classifiers get fewer rows instead: see :func:`thinning`.
     """
+    require_finite(X, what)
+    warn_of_offsets(X, classifier)
     if weights is None:
         return classifier.fit(X, y)
     if has_fit_parameter(classifier, "sample_weight"):

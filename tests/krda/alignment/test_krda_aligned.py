@@ -99,7 +99,7 @@ def test_a_classifier_without_weights_gets_fewer_rows_of_some_classes():
 def test_weights_reach_the_last_step_of_a_pipeline():
     Xs, ys, _ = label_shift()
     weights = np.where(ys == ys[0], 0.2, 1.8)
-    found = fit_weighted(make_pipeline(StandardScaler(), SVC()), Xs, ys, weights)
+    found = fit_weighted(make_pipeline(StandardScaler(), SVC()), Xs, ys, weights, "rows")
     rows = StandardScaler().fit_transform(Xs)
     plain = SVC().fit(rows, ys, sample_weight=weights)
     np.testing.assert_array_equal(found[-1].dual_coef_, plain.dual_coef_)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from domain_pairs import DOMAINS, Domains, rotated_moons, shifted_blobs
+from pair_fixtures import blobs, domains, moons
 
 from baselines.deep.adversarial import CDAN, DANN
 from baselines.deep.discrepancy import DAN, JAN
@@ -29,6 +29,8 @@ from krda import (
     LinearOT,
     Standardize,
 )
+
+__all__ = ["METHODS", "blobs", "domains", "moons"]
 
 # Smaller than in the paper, so that the many fits of the contract's tests take seconds.
 SMALL_NETWORK: dict[str, Any] = {
@@ -76,19 +78,3 @@ METHODS: dict[str, Callable[[], Any]] = {
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "make_method" in metafunc.fixturenames:
         metafunc.parametrize("make_method", METHODS.values(), ids=METHODS.keys())
-
-
-@pytest.fixture(params=DOMAINS)
-def domains(request: pytest.FixtureRequest) -> Domains:
-    """Three pairs of domains in turn: rotated moons, scaled 5-d blobs, skewed 8-d columns."""
-    return DOMAINS[request.param]()
-
-
-@pytest.fixture
-def blobs() -> Domains:
-    return shifted_blobs()
-
-
-@pytest.fixture
-def moons() -> Domains:
-    return rotated_moons()

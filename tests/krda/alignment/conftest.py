@@ -1,18 +1,3 @@
-import pytest
-from domain_pairs import DOMAINS, Domains, rotated_moons, shifted_blobs
+from pair_fixtures import blobs, domains, moons
 
-
-@pytest.fixture(params=DOMAINS)
-def domains(request: pytest.FixtureRequest) -> Domains:
-    """Three pairs of domains in turn: rotated moons, scaled 5-d blobs, skewed 8-d columns."""
-    return DOMAINS[request.param]()
-
-
-@pytest.fixture
-def blobs() -> Domains:
-    return shifted_blobs()
-
-
-@pytest.fixture
-def moons() -> Domains:
-    return rotated_moons()
+__all__ = ["blobs", "domains", "moons"]

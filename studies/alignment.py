@@ -123,7 +123,7 @@ def jcpot(task: Task) -> tuple[NDArray[Any], float]:
 
 def by_skada(task: Task, name: str) -> NDArray[Any]:
     """Predict by a method of skada."""
-    import skada  # type: ignore[import-untyped]
+    import skada
 
     classifier = SVC()
     if "Reweight" in name:

@@ -17,8 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.optimize import nnls
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from krda.validation import FloatArray
+
+
+def mean_distance(X: FloatArray) -> float:
+    """Mean distance of two different rows."""
+    return float(pdist(X).mean())
 
 
 @dataclass(frozen=True)
@@ -41,16 +47,18 @@ class ClassDistances:
 
     @classmethod
     def of(
-        cls, codes: NDArray[Any], source: FloatArray, across: FloatArray, target: FloatArray
+        cls, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, target: float | None = None
     ) -> ClassDistances:
-        """Average three matrices of distances by the classes 0, 1, ... of the source rows."""
+        """Average distances by the classes 0, 1, ... of the source rows.
+
+        ``target`` is the mean distance of two target rows, if it is known already.
+        """
         counts = np.bincount(codes)
         member = (codes == np.arange(len(counts))[:, np.newaxis]) * 1.0
         pairs = np.outer(counts, counts) - np.diag(counts)
-        within = member @ source @ member.T / np.maximum(pairs, 1)
-        m = len(target)
-        mean = target.sum() / (m * (m - 1))
-        return cls(within, member @ across.mean(axis=1) / counts, float(mean))
+        within = member @ squareform(pdist(Xs)) @ member.T / np.maximum(pairs, 1)
+        across = member @ cdist(Xs, Xt).mean(axis=1) / counts
+        return cls(within, across, mean_distance(Xt) if target is None else target)
 
     def energy(self, shares: FloatArray) -> float:
         """Energy distance of the source, its classes in these shares, to the target."""

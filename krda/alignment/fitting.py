@@ -13,9 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
-from krda.alignment.energy import ClassDistances
+from krda.alignment.energy import ClassDistances, mean_distance
 from krda.alignment.maps import (
     AffineMap,
     power,
@@ -132,13 +131,6 @@ def _as_it_is(X: FloatArray) -> FloatArray:
     return X
 
 
-def distances_of(fitted: Fitted, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray,
-                 within: FloatArray) -> ClassDistances:  # fmt: skip
-    """Distances of the mapped source's classes to the target, whose own are ``within``."""
-    mapped = fitted.map(Xs)
-    return ClassDistances.of(codes, cdist(mapped, mapped), cdist(mapped, Xt), within)
-
-
 def fit_alone(
     kind: Kind, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, shares: FloatArray
 ) -> Fitted:
@@ -152,10 +144,7 @@ def with_residuals(fitted: Fitted, Xs: FloatArray, codes: NDArray[Any], Xt: Floa
     mapped = fitted.map(Xs)
     directions = discriminants(mapped, codes)
     views = (mapped, Xt), (mapped @ directions, Xt @ directions)
-    full, between = (
-        ClassDistances.of(codes, cdist(S, S), cdist(S, T), cdist(T, T)).energy(fitted.shares)
-        for S, T in views
-    )
+    full, between = (ClassDistances.of(S, codes, T).energy(fitted.shares) for S, T in views)
     return fitted._replace(residuals=(full, between))
 
 
@@ -174,23 +163,24 @@ def discriminants(X: FloatArray, codes: NDArray[Any]) -> FloatArray:
 
 def fit_jointly(
     kind: Kind, Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray,
-    own: FloatArray, *, starts: list[FloatArray] | None = None, turns: int = _TURNS,
+    own: FloatArray, *, start: FloatArray | None = None, turns: int = _TURNS,
     near: FloatArray | None = None, rotation_penalty: float = ROTATION_PENALTY,
 ) -> Fitted:  # fmt: skip
     """Find the class shares of the target together with a map of one kind.
 
-    Starts are ``own``, the source's shares r, and with few classes those that favour one of them.
-    Each start leads to a result. The one of the least sum of residual and penalties is taken, or
-    one that is as good up to chance and turns the rows less, as in
+    Unless one is given, starts are ``own``, the source's shares r, and with few classes those that
+    favour one of them. Each start leads to a result. The one of the least sum of residual and
+    penalties is taken, or one that is as good up to chance and turns the rows less, as in
     :mod:`krda.alignment.rotation`. The penalty on shares s is
     ``SHARES_PENALTY (1/n_s + 1/n_t) E|y - y'| sum (s - r)^2 / r``.
     """
-    if starts is None:
-        starts = [own]
-        if len(own) <= _FEW_CLASSES:
-            starts += [0.5 * own + 0.5 * one for one in np.eye(len(own))]
-    within = cdist(Xt, Xt)
-    by_chance = chance(len(Xs), within)
+    starts = [own if start is None else start]
+    if kind == "none":  # rows stay, so that distances do not depend on the shares
+        turns = 1
+    elif start is None and len(own) <= _FEW_CLASSES:
+        starts += [0.5 * own + 0.5 * one for one in np.eye(len(own))]
+    within = mean_distance(Xt)
+    by_chance = chance(len(Xs), len(Xt), within)
     strength = SHARES_PENALTY * by_chance
     ends: list[tuple[float, Fitted]] = []
     for shares in starts:
@@ -200,7 +190,7 @@ def fit_jointly(
                 kind, Xs, codes, Xt, shares, near=rotation, rotation_penalty=rotation_penalty
             )
             rotation = fitted.rotation
-            distances = distances_of(fitted, Xs, codes, Xt, within)
+            distances = ClassDistances.of(fitted.map(Xs), codes, Xt, within)
             found = distances.best_shares(strength / own)
             found, before = (1 - _KEPT) * found + _KEPT * own, shares
             shares = found
@@ -209,7 +199,7 @@ def fit_jointly(
         fitted = fit_map(
             kind, Xs, codes, Xt, shares, near=rotation, rotation_penalty=rotation_penalty
         )
-        residual = distances_of(fitted, Xs, codes, Xt, within).energy(shares)
+        residual = ClassDistances.of(fitted.map(Xs), codes, Xt, within).energy(shares)
         penalties = fitted.penalty + strength * float(((shares - own) ** 2 / own).sum())
         ends.append((residual + penalties, fitted))
     least = min(objective for objective, _ in ends)

@@ -1,8 +1,8 @@
 r"""Maps of source rows to the target that look at no order of the columns, in closed form.
 
-Each function takes source rows, target rows and weights of the source rows, of sum one, and gives
-a map, which holds for other source rows too. Means, variances, ranks and covariances of the source
-are weighted by them.
+Each function takes source rows and target rows and gives a map, which holds for other source rows
+too. If it takes weights of the source rows, of sum one, then means, variances, ranks and
+covariances of the source are weighted by them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def quantile_map(Xs: FloatArray, Xt: FloatArray, weights: FloatArray) -> ColumnM
     return ColumnMap(all_values, images)
 
 
-def gaussian_map(Xs: FloatArray, Xt: FloatArray, weights: FloatArray | None = None) -> AffineMap:
+def gaussian_map(Xs: FloatArray, Xt: FloatArray) -> AffineMap:
     r"""Find the optimal map between the Gaussians of two samples' means and covariances.
 
     With covariances S and T of full rank the matrix is
@@ -88,7 +88,7 @@ def gaussian_map(Xs: FloatArray, Xt: FloatArray, weights: FloatArray | None = No
     target's covariance on the span of the source's directions; everywhere, if the target varies in
     no more directions.
     """
-    source_mean, source, deviations, axes = _principal_axes(Xs, weights)
+    source_mean, source, deviations, axes = _principal_axes(Xs)
     target_mean, target, target_deviations, _ = _principal_axes(Xt)
     # Of B = T^(1/2) S^(1/2), in the source's axes, the orthogonal factor of the polar form.
     left, lengths, right = svd(target @ axes.T * deviations, full_matrices=False)
@@ -107,18 +107,12 @@ def gaussian_map(Xs: FloatArray, Xt: FloatArray, weights: FloatArray | None = No
     return AffineMap(matrix, source_mean, target_mean)
 
 
-def _principal_axes(
-    X: FloatArray, weights: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the mean, centred rows times roots of weights, and their deviations along axes."""
+def _principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the mean, centred rows over the root of their number, and deviations along axes."""
     # About the first row, so that a constant column is zero, not a rounding error.
     centred = X - X[0]
-    if weights is None:
-        offset = centred.mean(axis=0)
-        centred = (centred - offset) / math.sqrt(len(X))
-    else:
-        offset = weights @ centred
-        centred = (centred - offset) * np.sqrt(weights)[:, np.newaxis]
+    offset = centred.mean(axis=0)
+    centred = (centred - offset) / math.sqrt(len(X))
     _, deviations, axes = svd(centred, full_matrices=False)
     kept = _above_rounding(deviations, centred.shape)
     return X[0] + offset, centred, deviations[kept], axes[kept]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from krda.alignment.fitting import Kind, class_weights, fit_alone, fit_jointly
 from krda.validation import FloatArray
 
-_SPLITS, _JOINT_SPLITS = 30, 12
+_SPLITS = 20
 
 #: Share of a class's rows that may play the target.
 _MOST = 2 / 3
@@ -33,7 +33,7 @@ def split_residuals(
     rng = np.random.default_rng(seed)
     unit = _noise_unit(codes, shares, n_target)
     residuals = []
-    for _ in range(_JOINT_SPLITS if estimated else _SPLITS):
+    for _ in range(_SPLITS):
         if kind == "none" and not estimated:
             source, target = _split_anyhow(codes, n_target, rng)
         else:
@@ -42,8 +42,7 @@ def split_residuals(
         # A rotation has nothing to find here, and is what costs time.
         still: Kind = "linear" if kind == "affine" else kind
         if estimated:
-            starts = [own, shares]
-            fitted = fit_jointly(still, Xs, own_codes, Xt, own, starts=starts, turns=3)
+            fitted = fit_jointly(still, Xs, own_codes, Xt, own, start=shares, turns=3)
         else:
             fitted = fit_alone(still, Xs, own_codes, Xt, shares)
         residuals.append(

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
+from krda.alignment.energy import mean_distance
 from krda.validation import FloatArray
 
 _PLANE = 2 * np.pi * np.arange(1, 24) / 24
@@ -94,18 +95,18 @@ def half_turns(d: int) -> Iterator[FloatArray]:
         yield np.where(np.isin(np.arange(d), axes), -1.0, 1.0)
 
 
-def chance(n_effective: float, within: FloatArray) -> float:
+def chance(n_source: float, n_target: int, distance: float) -> float:
     """Energy distance, rows with themselves counted, of two samples of one distribution.
 
-    ``within`` has the distances among the rows of one of them.
+    ``distance`` is the mean distance of two of its rows.
     """
-    return (1 / n_effective + 1 / len(within)) * float(within.mean())
+    return (1 / n_source + 1 / n_target) * distance
 
 
 def _smallest_turn(problem: RotationProblem, best: FloatArray) -> FloatArray:
     """Take half a turn more if it moves rows less and leaves no more than chance would."""
-    within = cdist(problem.target, problem.target)
-    bound = chance(1 / float(problem.weights @ problem.weights), within)
+    n_effective = 1 / float(problem.weights @ problem.weights)
+    bound = chance(n_effective, len(problem.target), mean_distance(problem.target))
     least, smallest = problem.value(best)[0] - problem.moved(best), problem.moved(best)
     found = best
     for signs in half_turns(len(best)):

@@ -17,14 +17,19 @@ MOVING = [Standardize, ColumnQuantiles, LinearOT, AffineAlignment]
 
 
 @pytest.mark.parametrize(
-    ("method", "map_between"),
-    [(Standardize, standardizing_map), (ColumnQuantiles, quantile_map), (LinearOT, gaussian_map)],
+    ("method", "map_between", "weights"),
+    [
+        (Standardize, standardizing_map, True),
+        (ColumnQuantiles, quantile_map, True),
+        (LinearOT, gaussian_map, False),
+    ],
 )
 def test_the_classifier_sees_the_mapped_source_and_the_target_as_it_is(
-    domains, method, map_between
+    domains, method, map_between, weights
 ):
     model = method().fit(domains.Xs, domains.ys, domains.Xt)
-    mapped = map_between(domains.Xs, domains.Xt, uniform(len(domains.Xs)))(domains.Xs)
+    equal = [uniform(len(domains.Xs))] if weights else []
+    mapped = map_between(domains.Xs, domains.Xt, *equal)(domains.Xs)
     np.testing.assert_allclose(model.transform(domains.Xs), mapped, atol=1e-9)
     plain = SVC().fit(mapped, domains.ys)
     np.testing.assert_allclose(

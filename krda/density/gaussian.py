@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from krda.density.mixture import normal_cdf
+from krda.density.saving import SavedAsArrays
 
 
-class LinearGaussianDensity:
+class LinearGaussianDensity(SavedAsArrays):
     """Multivariate normal density: see :class:`krda.transport.Density`.
 
     Parameters

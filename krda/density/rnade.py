@@ -35,6 +35,7 @@ from torch import Tensor, nn
 
 from krda._switch import accelerated
 from krda.density import mixture
+from krda.density.saving import SavedAsArrays
 
 #: From a coordinate's number i (from 0) and its values x_i (n,) to what the state takes for x_i.
 ConditioningValue = Callable[[int, Tensor], Tensor]
@@ -59,7 +60,7 @@ class Conditional(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RNADEDensity:
+class RNADEDensity(SavedAsArrays):
     """The density of one domain: see :class:`krda.transport.Density`.
 
     The state ``a`` passes from one coordinate to the next: a transform costs O(d H N) a row.

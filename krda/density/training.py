@@ -18,6 +18,7 @@ from torch import Tensor
 
 from krda._switch import accelerated
 from krda.density.rnade import RNADE
+from krda.density.saving import SavedAsArrays
 from krda.validation import require_integer, require_number
 
 #: Rows of a domain that are held out at most: enough to rank states of one training; with more,
@@ -91,7 +92,7 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingHistory:
+class TrainingHistory(SavedAsArrays):
     """What happened in a training.
 
     Attributes

@@ -40,6 +40,10 @@ DEVIATIONS = 3.0
 #: and up to which these count as an explanation: together, the two can fit almost anything.
 FAR, JOINT_DEVIATIONS = 5.0, 2.0
 
+#: Standard deviations up to which other class shares explain a shift that a simple map explains,
+#: too: with few rows both can.
+CLOSE = 1.0
+
 _SIMPLE: tuple[Kind, ...] = ("standardize", "quantiles", "linear")
 
 
@@ -115,13 +119,15 @@ class Choice:
 def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Choice:
     """Choose the simplest alignment that explains the shift, or several that vote.
 
-    1. The source as it is, then its classes in other shares: nothing has to be moved.
-    2. Standardisation, quantiles and the linear map. If one explains the shift, all three vote, and
+    1. The source as it is.
+    2. Its classes in other shares: nothing has to be moved. If a map of step 3 explains the shift,
+       too, these have to explain it better than they have to otherwise.
+    3. Standardisation, quantiles and the linear map. If one explains the shift, all three vote, and
        the source as it is if it is as good as the best.
-    3. An affine map with a rotation.
-    4. If even the best is far from explaining the shift, those that are as good with other shares.
-    5. Nothing explains the shift: the affine map if it halves what the best of the others leaves
-       beyond noise, else the vote of step 2.
+    4. An affine map with a rotation.
+    5. If even the best is far from explaining the shift, those that are as good with other shares.
+    6. Nothing explains the shift: the affine map if it halves what the best of the others leaves
+       beyond noise, else the vote of step 3.
 
     Columns are to be in comparable units.
     """
@@ -129,13 +135,14 @@ def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Ch
     plain = sample.candidate("none")
     if plain.explains:
         return _choice("none", [plain], [plain])
-    tried = [plain, sample.candidate("none", estimated=True)]
-    if tried[-1].explains:
-        return _choice("class shares", tried, tried[-1:])
+    weighted = sample.candidate("none", estimated=True)
     simple = [sample.candidate(kind) for kind in _SIMPLE]
-    tried += simple
+    tried = [plain, weighted, *simple]
+    moved = any(candidate.explains for candidate in simple)
+    if weighted.explains and (not moved or weighted.deviations.max() <= CLOSE):
+        return _choice("class shares", tried, [weighted])
     voters = [plain, *simple] if plain in _as_good_as_the_best([plain, *simple]) else simple
-    if any(candidate.explains for candidate in simple):
+    if moved:
         return _choice("columns", tried, voters)
     affine = sample.candidate("affine")
     tried.append(affine)

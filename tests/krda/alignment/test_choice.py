@@ -142,6 +142,23 @@ def test_shares_are_needed_with_a_map_if_they_explain_all_and_halve_what_is_betw
         assert plain.needs_shares(weighted) is needed
 
 
+@pytest.mark.parametrize(
+    ("of_shares", "of_a_map", "shift"),
+    [(2.5, 9.0, "class shares"), (2.5, 1.5, "columns"), (0.5, 1.5, "class shares")],
+)
+def test_shares_have_to_explain_more_if_a_simple_map_explains_the_shift_too(
+    monkeypatch, of_shares, of_a_map, shift
+):
+    def tried(self, kind, *, estimated=False, near=None):
+        if estimated:
+            return candidate(kind, of_shares, class_shares="estimated")
+        return candidate(kind, 20.0 if kind == "none" else of_a_map)
+
+    monkeypatch.setattr(choosing._Sample, "candidate", tried)
+    rows = np.arange(20.0).reshape(10, 2)
+    assert choose(rows, np.arange(10) % 2, rows, 0).shift == shift
+
+
 def test_as_good_as_the_best_is_what_noise_cannot_tell_from_it_or_from_zero():
     best, near, far = candidate("linear", -4.0), candidate("none", 2.9), candidate("affine", 3.1)
     assert choosing._as_good_as_the_best([far, near, best]) == [near, best]

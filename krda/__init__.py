@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from krda._version import __version__
 
 if TYPE_CHECKING:
+    from krda.adaptation import Adaptation as Adaptation
+    from krda.adaptation import adapt as adapt
     from krda.alignment.auto import AutoAdaptation as AutoAdaptation
     from krda.alignment.estimators import AffineAlignment as AffineAlignment
     from krda.alignment.estimators import ClassReweighting as ClassReweighting
@@ -23,12 +25,16 @@ if TYPE_CHECKING:
     from krda.density.training import TrainingHistory as TrainingHistory
     from krda.density.training import TrainingOptions as TrainingOptions
     from krda.estimator import KRDA as KRDA
+    from krda.saving import load as load
+    from krda.saving import save as save
     from krda.transformer import KnotheRosenblatt as KnotheRosenblatt
     from krda.transport import Density as Density
     from krda.transport import knothe_rosenblatt as knothe_rosenblatt
+    from krda.verdict import Verdict as Verdict
 
 # Loaded when they are first asked for: `python -m krda --help` needs no numerical library.
 _MODULES = {
+    "Adaptation": "adaptation",
     "AffineAlignment": "alignment.estimators",
     "AlignedClassifier": "base",
     "AutoAdaptation": "alignment.auto",
@@ -46,7 +52,11 @@ _MODULES = {
     "Standardize": "alignment.estimators",
     "TrainingHistory": "density.training",
     "TrainingOptions": "density.training",
+    "Verdict": "verdict",
+    "adapt": "adaptation",
     "knothe_rosenblatt": "transport",
+    "load": "saving",
+    "save": "saving",
 }
 
 __all__ = ["__version__", *_MODULES]

@@ -1,92 +1,135 @@
-"""From two CSV files to predictions for the second, and whether to trust them: ``python -m krda``.
+"""Adapt a classifier to a table without labels: ``krda adapt``, ``check``, ``compare``, ``predict``.
 
 Exit status: 0; 1 if the files or the fit make it impossible; 2 for a wrong command line; 3 if all
-was done but a part of the printed output was lost; 130 if it was interrupted. Predictions that were
-written are kept in every case. No numerical library is loaded before the arguments are read.
+was done but a part of the printed output was lost; 4 if all was done and the verdict is to use none
+of the predictions; 130 if it was interrupted. No numerical library is loaded before the arguments
+are read.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from krda._version import __version__
 from krda.command.console import Console
 
 CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
+METHODS = (
+    "auto", "plain", "reweighted", "standardize", "quantiles", "linear", "affine", "krda",
+)  # fmt: skip
+
+_COMMANDS = {
+    "adapt": "Choose an adaptation, predict the target's labels, and say whether to use them.",
+    "check": "Say whether there is a shift, of which kind, and what would help; write nothing.",
+    "compare": "Predict by all methods; say where they disagree, and, with labels, who is right.",
+    "predict": "Predict rows of a new file by what 'krda adapt --save' wrote.",
+}
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        known = [*_COMMANDS, *(o for action in self._actions for o in action.option_strings)]
+        for word in message.replace("'", " ").split():
+            near = difflib.get_close_matches(word, known, n=1)
+            if near and word not in known:
+                message += f". Did you mean {near[0]}?"
+                break
         if "required" in message:
-            message += " (--drop takes all names that follow it: put the files first)"
+            message += " (--drop and --categories take all names that follow: put files first)"
         super().error(message)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _Parser(
-        prog="python -m krda",
-        description="Predict labels for a target table from a labelled source table with KRDA, "
-        "and say whether to trust them. No label of the target is read. See docs/own_tables.md.",
+        prog="krda",
+        description="Adapt a classifier of a labelled table to a table without labels. No label "
+        "of the target is read. See docs/own_tables.md.",
     )
-    add = parser.add_argument
-    add("source", type=Path, help="CSV file with features and labels")
-    add("target", type=Path, help="CSV file with the same features")
-    add("--label", required=True, metavar="COLUMN", help="the source's column of labels")
-    add("--output", type=Path, default="predictions.csv", metavar="CSV",
-        help="where predictions go (default: %(default)s)")  # fmt: skip
-    add("--force", action="store_true", help="overwrite the output if it exists")
-    add("--drop", nargs="+", action="extend", default=[], metavar="COLUMN",
-        help="columns that are no features; after the files, or once for each")  # fmt: skip
-    add("--id", metavar="COLUMN",
-        help="a column that names the target's rows: no feature, and written beside the "
-        "predictions")  # fmt: skip
-    add("--separator", default=",", metavar="CHAR",
-        help="between columns, \\t for a tabulator (default: a comma)")  # fmt: skip
-    add("--encoding", default="utf-8-sig", help="of both files (default: UTF-8)")
-    add("--classifier", choices=CLASSIFIERS, default="svm",
-        help="trained on the transported source (default: %(default)s; all but svm give "
-        "probabilities)")  # fmt: skip
-    add("--column-order", choices=("given", "reversed", "random"), default="given",
-        help="in which the columns are transported (default: %(default)s)")  # fmt: skip
-    add("--hidden-size", type=int, default=50, help="of the density (default: %(default)s)")
-    add("--max-steps", type=int, default=1000, help="of its training (default: %(default)s)")
-    add("--seed", type=int, default=0, help="of all randomness (default: %(default)s)")
-    add("--assess", action=argparse.BooleanOptionalAction, default=True,
-        help="check the fit, up to some twenty times its work (default: yes)")  # fmt: skip
-    add("--refits", type=int, default=3, metavar="N",
-        help="of the check, with other seeds, as many with other column orders, and as many "
-        "splits of the tables with five fits each (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"krda {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, help_ in _COMMANDS.items():
+        sub = commands.add_parser(name, help=help_, description=help_)
+        _of_files(sub, name)
+        if name == "predict":
+            _of_output(sub)
+            continue
+        _of_tables(sub)
+        if name == "adapt":
+            sub.add_argument("--method", choices=METHODS, default="auto",
+                             help="how to adapt (default: choose)")  # fmt: skip
+            sub.add_argument("--save", type=Path, metavar="MODEL", help="for 'krda predict'")
+            sub.add_argument("--report", type=Path, metavar="HTML", help="one page with all of it")
+            _of_output(sub)
+        if name in ("adapt", "compare"):
+            sub.add_argument("--target-labels", type=Path, metavar="FILE",
+                             help="a few more target rows, with labels: they choose the method, or "
+                             "show which is right")  # fmt: skip
     options = parser.parse_args(arguments)
-    options.separator = options.separator.replace("\\t", "\t")
-    if len(options.separator) != 1 or options.separator in '"\r\n\0':
-        parser.error(f"--separator must be one character, got {options.separator!r}")
-    if options.refits < 0:
-        parser.error(f"--refits must not be negative, got {options.refits}")
+    if options.separator is not None:
+        options.separator = options.separator.replace("\\t", "\t")
     return options
+
+
+def _of_files(parser: argparse.ArgumentParser, command: str) -> None:
+    add = parser.add_argument
+    if command == "predict":
+        add("model", type=Path, help="a file that 'krda adapt --save' wrote")
+        add("new", type=Path, help="a file with the columns of the target")
+    else:
+        add("source", type=Path, help="a file with features and labels")
+        add("target", type=Path, help="a file with the same features")
+    add("--separator", metavar="CHAR", help="between columns of text files, \\t for a tabulator "
+        "(default: found)")  # fmt: skip
+    add("--decimal", choices=(".", ","), help="decimal mark of text files (default: found)")
+    add("--encoding", help="of text files (default: found)")
+    add("--quiet", action="store_true", help="print the verdict and errors alone")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def _of_tables(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--label", required=True, metavar="COLUMN", help="the source's column of labels")
+    add("--drop", nargs="+", action="extend", default=[], metavar="COLUMN",
+        help="columns that are no features")  # fmt: skip
+    add("--categories", nargs="+", action="extend", default=[], metavar="COLUMN",
+        help="columns of numbers that are categories")  # fmt: skip
+    add("--classifier", choices=CLASSIFIERS, default="svm",
+        help="default: %(default)s; boosting for more than ten thousand rows")  # fmt: skip
+    add("--seed", type=int, default=0, help="of all randomness (default: %(default)s)")
+
+
+def _of_output(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--output", type=Path, default=Path("predictions.csv"), metavar="CSV",
+        help="where predictions go (default: %(default)s)")  # fmt: skip
+    add("--force", action="store_true", help="overwrite files that exist")
+    add("--id", metavar="COLUMN", help="a column that names the rows: no feature, and written "
+        "beside the predictions")  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, or those of the process; give the exit status."""
-    options, console = _parse(arguments), Console()
+    options = _parse(arguments)
+    console = Console(quiet=options.quiet, json=options.json)
     try:
-        from krda.command.run import run
+        from krda.command.run import COMMANDS
 
-        run(options, console)
+        status = COMMANDS[options.command](options, console)
     except KeyboardInterrupt:
         console.complain("interrupted")
         return 130
     except ModuleNotFoundError as error:
-        if error.name != "pandas":
-            raise
-        console.complain('Reading CSV files needs pandas: pip install "krda[cli]".')
+        console.complain(f'{error.name} is missing. Install it: pip install "krda[cli]".')
         return 1
     except (ValueError, ArithmeticError, MemoryError, RuntimeError, OSError) as error:
         console.complain(str(error) or type(error).__name__)
         return 1
-    return 3 if console.lost else 0
+    return 3 if console.lost else status
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@ r"""Text on a terminal: escape sequences are shown, not obeyed, and a lost strea
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
+import time
 from typing import Any
 
 
@@ -19,30 +21,47 @@ def printable(text: str, *, keep: str = "") -> str:
 class Console:
     """Standard output and errors, which may end early: a closed pipe, a full disk.
 
-    ``lost`` says whether standard output ended. The work goes on: its result is the file.
+    Results go to standard output, as text or as JSON; what is going on goes to standard error,
+    unless it is quiet. ``lost`` says whether standard output ended. The work goes on: its result
+    is the file.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False, json: bool = False) -> None:
         self.lost = False
+        self.quiet, self.json = quiet, json
+        self._start = time.monotonic()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
 
-    def say(self, text: str = "", end: str = "\n") -> None:
-        """Print on standard output, unless it ended."""
-        if not self.lost and (error := _print(text, sys.stdout, end)) is not None:
-            self.lost = True
-            if not isinstance(error, BrokenPipeError):
-                self.complain(f"standard output cannot be written: {error.strerror}")
+    def result(self, text: str, data: Any) -> None:
+        """Print a result: its text, or its data if JSON is asked for."""
+        self._say(json.dumps(data, indent=2, allow_nan=False) if self.json else text)
+
+    def progress(self, text: str) -> None:
+        """Say what begins, and after how many seconds."""
+        if not self.quiet:
+            _print(f"{time.monotonic() - self._start:6.1f} s  {text}", sys.stderr)
+
+    def note(self, text: str) -> None:
+        """Say something that the user should know of the tables."""
+        if not self.quiet:
+            _print(f"note: {text}", sys.stderr)
 
     def complain(self, text: str) -> None:
         """Print an error."""
         _print(f"error: {text}", sys.stderr)
 
+    def _say(self, text: str) -> None:
+        if not self.lost and (error := _print(text, sys.stdout)) is not None:
+            self.lost = True
+            if not isinstance(error, BrokenPipeError):
+                self.complain(f"standard output cannot be written: {error.strerror}")
 
-def _print(text: str, stream: Any, end: str = "\n") -> OSError | None:
+
+def _print(text: str, stream: Any) -> OSError | None:
     try:
-        print(printable(text, keep="\n"), end=end, file=stream, flush=True)
+        print(printable(text, keep="\n"), file=stream, flush=True)
     except OSError as error:
         with contextlib.suppress(OSError):  # to nothing, or the interpreter fails when it ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

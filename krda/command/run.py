@@ -1,12 +1,11 @@
-"""What ``python -m krda`` does once its arguments are read: tables, fit, predictions, check."""
+"""What the commands do once their arguments are read."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,104 +13,170 @@ import numpy as np
 import pandas as pd
 
 from krda.command.console import Console
-from krda.command.tables import TableError, listed, read_tables
+from krda.command.output import check_outputs, identifiers, refuse_formulas, write_predictions
+from krda.tables.read import TableError, listed, read_table
+
+Status = int
+
+#: Exit status if the verdict is to use none of the predictions.
+UNUSABLE = 4
 
 
-def make_classifier(name: str, seed: int) -> Any:
-    """Make one of the command's classifiers, with its columns at one scale if it needs that."""
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
+def adapt(options: argparse.Namespace, console: Console) -> Status:
+    """Adapt, predict, and write what is asked for."""
+    outputs = [path for path in (options.output, options.save, options.report) if path]
+    check_outputs(outputs, [options.source, options.target], force=options.force)
+    source, target = _tables(options, console)
+    names = identifiers(target, options.id, options.label)
+    source, target = (t.drop(columns=options.id or [], errors="ignore") for t in (source, target))
+    from krda.adaptation import adapt as adapt_tables
+    from krda.labelled import choose_by_labels
 
-    return {
-        "svm": make_pipeline(StandardScaler(), SVC(random_state=seed)),
-        "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-        "forest": RandomForestClassifier(random_state=seed),
-        "boosting": HistGradientBoostingClassifier(random_state=seed),
-    }[name]
-
-
-def check_output(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
-    """Raise a TableError if predictions could not, or should not, be written."""
-    folder = path.resolve().parent
-    if path.exists() and not path.is_file():
-        raise TableError(f"--output names a folder, a device or a pipe, expected a file: {path}.")
-    if not os.access(folder, os.W_OK):
-        raise TableError(f"The folder of --output does not exist or is read-only: {folder}.")
-    if path.resolve() in [p.resolve() for p in inputs]:
-        raise TableError(f"--output names an input: {path}.")
-    if path.exists() and not force:
-        raise TableError(
-            f"{path} exists. Name another file with --output, or overwrite it with --force."
+    with _warnings_as_notes(console):
+        if options.target_labels:
+            labelled = _read(options.target_labels, options, console)
+            method, evidence = choose_by_labels(
+                source, target, labelled, options.label, **_settings(options, console)
+            )
+        else:
+            method, evidence = options.method, []
+        found = adapt_tables(
+            source, target, options.label, method=method, **_settings(options, console)
         )
+        predicted = found.predict(target)
+    refuse_formulas([str(label) for label in found.model.classes_], "The source has labels")
+    write_predictions(options.output, predicted, options.id, names)
+    verdict = found.verdict.with_evidence(evidence)
+    result = {
+        "verdict": verdict.to_dict(),
+        "columns": [vars(column) for column in found.encoder.columns_],
+        "predictions": str(options.output),
+    }
+    text = f"{verdict}\n\n{_columns(found.encoder)}\n\nPredictions: {options.output}"
+    if options.save:
+        from krda.saving import save
+
+        save(found, options.save)
+        text += f"\nModel: {options.save}"
+    if options.report:
+        from krda.command.page import write_report
+
+        write_report(options.report, found, source, target, predicted, options.label)
+        text += f"\nReport: {options.report}"
+    console.result(text, result)
+    return UNUSABLE if verdict.advice == "none" else 0
 
 
-def write_predictions(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write one line for each target row, its number first; the file is the old or the new one."""
-    path = path.resolve()  # a link stays a link
-    temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
-    try:
-        pd.DataFrame(columns).rename_axis("row").to_csv(temporary, lineterminator="\n")
-        temporary.replace(path)
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+def check(options: argparse.Namespace, console: Console) -> Status:
+    """Say which shift it is, and what would help."""
+    source, target = _tables(options, console)
+    from krda.adaptation import adapt as adapt_tables
+
+    with _warnings_as_notes(console):
+        found = adapt_tables(source, target, options.label, **_settings(options, console))
+    verdict = found.verdict
+    result = {
+        "verdict": verdict.to_dict(),
+        "columns": [vars(column) for column in found.encoder.columns_],
+    }
+    console.result(f"{verdict}\n\n{found.model.why()}\n\n{_columns(found.encoder)}", result)
+    return UNUSABLE if verdict.advice == "none" else 0
 
 
-def run(options: argparse.Namespace, console: Console) -> None:
-    """Read, fit, write the predictions, check the fit, and write what the check says of each row.
+def compare(options: argparse.Namespace, console: Console) -> Status:
+    """Predict by all methods; say where they disagree, and which labels they get right."""
+    source, target = _tables(options, console)
+    from krda.labelled import compare_methods
 
-    Tables are read before the libraries that a fit needs are loaded.
-    """
-    check_output(options.output, (options.source, options.target), force=options.force)
-    tables = read_tables(
-        options.source,
-        options.target,
-        options.label,
-        drop=options.drop,
-        identifier=options.id,
-        separator=options.separator,
-        encoding=options.encoding,
+    labelled = None
+    if options.target_labels:
+        labelled = _read(options.target_labels, options, console)
+    with _warnings_as_notes(console):
+        table = compare_methods(
+            source, target, labelled, options.label, **_settings(options, console)
+        )
+    data = table.reset_index().replace({np.nan: None}).to_dict("records")
+    console.result(table.round(3).to_string(), data)
+    return 0
+
+
+def predict(options: argparse.Namespace, console: Console) -> Status:
+    """Predict the rows of a new file by a saved model."""
+    check_outputs([options.output], [options.model, options.new], force=options.force)
+    from krda.saving import load
+
+    found = load(options.model)
+    new = _read(options.new, options, console)
+    names = identifiers(new, options.id, None)
+    with _warnings_as_notes(console):
+        predicted = found.predict(new)
+    write_predictions(options.output, predicted, options.id, names)
+    shares = predicted["prediction"].value_counts(normalize=True)
+    text = listed(f"{label} {share:.0%}" for label, share in shares.items())
+    console.result(
+        f"{len(predicted)} rows: {text}. Predictions: {options.output}",
+        {"rows": len(predicted), "predictions": str(options.output)},
     )
-    for note in tables.notes:
-        console.say(f"note: {note}")
-    console.say(
-        f"{len(tables.Xs)} source rows (Xs), {len(tables.Xt)} target rows (Xt), "
-        f"{len(tables.Xs.columns)} columns; fitting"
-    )
-    from krda import KRDA
-    from krda.trust.check import assess
+    return 0
 
-    model = KRDA(
-        hidden_size=options.hidden_size,
-        max_steps=options.max_steps,
-        column_order=options.column_order,
-        classifier=make_classifier(options.classifier, options.seed),
-        random_state=options.seed,
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, Console], Status]] = {
+    "adapt": adapt,
+    "check": check,
+    "compare": compare,
+    "predict": predict,
+}
+
+
+def _tables(options: argparse.Namespace, console: Console) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read both tables; leave labels and the names of rows out of the target."""
+    source, target = (_read(path, options, console) for path in (options.source, options.target))
+    if options.label not in source:
+        raise TableError(
+            f"{options.source} has no column {options.label!r} for the labels; its columns are "
+            f"{listed(source.columns)}."
+        )
+    if options.label in target:
+        console.note(
+            f"{options.target} has the label column {options.label!r}, too: left out, never used."
+        )
+        target = target.drop(columns=[options.label])
+    console.progress(f"{len(source)} source rows, {len(target)} target rows")
+    return source, target
+
+
+def _read(path: Path, options: argparse.Namespace, console: Console) -> pd.DataFrame:
+    table = read_table(
+        path, separator=options.separator, decimal=options.decimal, encoding=options.encoding
     )
-    data = tables.Xs, tables.ys, tables.Xt
+    for note in table.notes:
+        console.note(note)
+    return table.frame
+
+
+def _settings(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    return {
+        "classifier": options.classifier,
+        "drop": options.drop,
+        "categories": options.categories,
+        "random_state": options.seed,
+        "progress": console.progress,
+    }
+
+
+def _columns(encoder: Any) -> str:
+    width = max(len(column.name) for column in encoder.columns_)
+    lines = ["What was done to each column:"]
+    for column in encoder.columns_:
+        note = f" ({column.note})" if column.note else ""
+        lines.append(f"  {column.name:<{width}}  {column.kind:<10}  {column.done}{note}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _warnings_as_notes(console: Console) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        predicted = model.fit(*data).predict(tables.Xt)
-        columns = {} if tables.identifiers is None else {options.id: tables.identifiers}
-        columns["prediction"] = predicted
-        if hasattr(model, "predict_proba"):
-            names = [f"probability_{label}" for label in model.classes_]
-            columns |= dict(zip(names, model.predict_proba(tables.Xt).T, strict=True))
-    write_predictions(options.output, columns)
+        yield
     for message in dict.fromkeys(str(warning.message) for warning in caught):
-        console.say(f"warning: {message}")
-    shares = [f"{listed([label])} {np.mean(predicted == label):.1%}" for label in model.classes_]
-    console.say(f"predictions: {options.output} ({listed(shares)})")
-    if not options.assess:
-        return
-    console.say("checking the fit\n")
-    found = assess(model, *data, n_refits=options.refits, random_state=options.seed)
-    console.say(str(found))
-    more: dict[str, Any] = {"refits_agree": found.refits_agree.round(4)} if options.refits else {}
-    more |= {"source_only": found.source_only, "standardised": found.standardized}
-    write_predictions(options.output, columns | more)
-    console.say(f"\n{options.output} has these columns now, too: {', '.join(more)}")
+        console.note(message)

@@ -1,0 +1,327 @@
+"""From two data frames to predictions for the second, and whether to use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from krda.alignment.auto import AutoAdaptation
+from krda.alignment.estimators import (
+    AffineAlignment,
+    ClassReweighting,
+    ColumnQuantiles,
+    LinearOT,
+    Standardize,
+)
+from krda.tables.encode import TableEncoder
+from krda.tables.read import TableError, listed
+from krda.validation import FloatArray
+from krda.verdict import Found, Verdict, judge
+
+CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
+
+#: Source rows that the plain classifier is checked on, at most.
+_CHECKED_ROWS = 3000
+
+#: A target row is far outside if a column leaves the adapted source's range by more widths.
+_WIDTHS = 1.0
+
+#: A prediction is abstained from if its probability is not at least this far from chance to
+#: certainty.
+_SURE = 0.5
+
+
+class ValidCategories(TransformerMixin, BaseEstimator):
+    """Make columns of zeros and ones that an alignment has moved zeros and ones again.
+
+    Parameters
+    ----------
+    groups : list of list of int, default=()
+        Numbers of the columns that are one category each. The largest becomes one, the others
+        zero; a column alone becomes what it is nearer to.
+
+    Examples
+    --------
+    >>> ValidCategories([[0, 1], [2]]).fit_transform([[0.4, 0.7, 0.2, 5.0]]).tolist()
+    [[0.0, 1.0, 0.0, 5.0]]
+    """
+
+    def __init__(self, groups: Any = ()) -> None:
+        self.groups = groups
+
+    def fit(self, X: Any, y: Any = None) -> ValidCategories:
+        """Do nothing: nothing has to be learnt."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def transform(self, X: Any) -> FloatArray:
+        """Give rows with valid categories.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        valid : ndarray of shape (n, d)
+        """
+        valid = np.array(X, dtype=np.float64)
+        for group in self.groups:
+            columns = valid[:, group]
+            one = columns >= 0.5 if len(group) == 1 else _first_largest(columns)
+            valid[:, group] = one
+        return valid
+
+
+def _first_largest(columns: FloatArray) -> NDArray[np.bool_]:
+    return np.arange(columns.shape[1]) == columns.argmax(axis=1)[:, np.newaxis]
+
+
+def make_classifier(name: str, groups: Any, n_folds: int, seed: int) -> Any:
+    """Make one of the named classifiers; each gives probabilities and takes weights."""
+    before = ValidCategories(groups), StandardScaler()
+    if name == "svm":
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        calibrated = CalibratedClassifierCV(SVC(random_state=seed), cv=folds, ensemble=False)
+        return make_pipeline(*before, calibrated)
+    if name == "logistic":
+        return make_pipeline(*before, LogisticRegression(max_iter=1000))
+    if name == "forest":
+        return make_pipeline(before[0], RandomForestClassifier(random_state=seed))
+    return make_pipeline(before[0], HistGradientBoostingClassifier(random_state=seed))
+
+
+def _krda(classifier: Any, seed: int) -> Any:
+    from krda.estimator import KRDA
+
+    return KRDA(
+        alignment="auto", column_order="consensus", classifier=classifier, random_state=seed
+    )
+
+
+def _plain(classifier: Any, seed: int) -> Any:
+    del seed
+    return ClassReweighting(classifier, class_shares="source")
+
+
+#: From a method's name to a function of a classifier and a seed that makes it.
+METHODS: dict[str, Callable[[Any, int], Any]] = {
+    "auto": lambda classifier, seed: AutoAdaptation(classifier, random_state=seed),
+    "plain": _plain,
+    "reweighted": lambda classifier, seed: ClassReweighting(classifier),
+    "standardize": lambda classifier, seed: Standardize(classifier),
+    "quantiles": lambda classifier, seed: ColumnQuantiles(classifier),
+    "linear": lambda classifier, seed: LinearOT(classifier),
+    "affine": lambda classifier, seed: AffineAlignment(classifier),
+    "krda": _krda,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """Two tables that were adapted: predictions for rows of the target, and a verdict.
+
+    Made by :func:`adapt`, or read from a file by :func:`krda.saving.load`.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+        Fitted to both tables; ``encoder.columns_`` says what was done to each column.
+    model : estimator
+        The fitted method. Its ``classes_`` are the labels.
+    method, classifier : str
+        Their names.
+    verdict : Verdict
+    """
+
+    encoder: TableEncoder
+    model: Any
+    method: str
+    classifier: str
+    verdict: Verdict
+
+    def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Predict rows that have the columns of the target.
+
+        Parameters
+        ----------
+        frame : DataFrame of shape (n, d)
+            Columns are found by name; others are left alone. One row is enough.
+
+        Returns
+        -------
+        predictions : DataFrame of n rows
+            ``prediction``; ``agreement``, the share of the classifiers that say so; ``abstain``,
+            whether they disagree or the probability is below half of the way from chance to
+            certainty; ``probability_...`` for each class. Its index is that of ``frame``.
+
+        Raises
+        ------
+        TableError
+            A column is missing, or holds values of another kind than in the fit.
+        """
+        rows = self.encoder.transform(frame)
+        classes = self.model.classes_
+        probabilities = self.model.predict_proba(rows)
+        predicted = self.model.predict(rows)
+        agreement = np.ones(len(rows))
+        if isinstance(self.model, AutoAdaptation):
+            agreement = self.model.agreement(rows)
+        sure = probabilities[np.arange(len(rows)), np.searchsorted(classes, predicted)]
+        bound = 1 / len(classes) + _SURE * (1 - 1 / len(classes))
+        columns = {
+            "prediction": predicted,
+            "agreement": agreement.round(4),
+            "abstain": (agreement < 1) | (sure < bound),
+        }
+        columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classes)}
+        return pd.DataFrame(columns, index=frame.index)
+
+
+def adapt(
+    source: pd.DataFrame,
+    target: pd.DataFrame,
+    label: str,
+    *,
+    method: str = "auto",
+    classifier: str = "svm",
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Adaptation:
+    """Adapt a classifier of the source table to the target table, and say whether to use it.
+
+    No label of the target is read, even if the target has the column.
+
+    Parameters
+    ----------
+    source : DataFrame of shape (n_source, d + 1)
+        Rows with labels. Columns may hold numbers, text, dates, truth values, and gaps.
+    target : DataFrame of shape (n_target, d)
+        Rows without labels, and the same columns in any order.
+    label : str
+        The source's column of labels.
+    method : {"auto", "plain", "reweighted", "standardize", "quantiles", "linear", "affine", \
+"krda"}, default="auto"
+        How to adapt. The verdict is that of "auto" whatever the method.
+    classifier : {"svm", "logistic", "forest", "boosting"}, default="svm"
+        "boosting" is the one for more than ten thousand rows.
+    drop, categories : sequence of str, default=()
+        Columns that are no features, and columns of numbers that are categories.
+    random_state : int, default=0
+    progress : callable, default=lambda text: None
+        Gets a line before each long step.
+
+    Returns
+    -------
+    adaptation : Adaptation
+
+    Raises
+    ------
+    TableError
+        Tables or labels that cannot be worked with; the message says what to do.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> source = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    >>> source["kind"] = np.where(source["a"] > 0, "big", "small")
+    >>> target = 10 * source[["b", "a"]] + 3
+    >>> found = adapt(source, target, "kind")
+    >>> found.verdict.advice
+    'adapted'
+    >>> found.predict(target[:1])["prediction"].tolist() == source["kind"][:1].tolist()
+    True
+    """
+    for given, known, what in ((method, METHODS, "method"), (classifier, CLASSIFIERS, "classifier")):
+        if given not in known:
+            raise ValueError(f"{what} must be one of {', '.join(known)}, got {given!r}.")
+    labels = _labels(source, label)
+    frames = [frame.drop(columns=[label], errors="ignore") for frame in (source, target)]
+    progress("reading the columns")
+    encoder = TableEncoder(drop=list(drop), categories=list(categories)).fit(*frames)
+    Xs, Xt = (encoder.transform(frame) for frame in frames)
+    counts = np.unique(labels, return_counts=True)[1]
+    final = make_classifier(classifier, encoder.groups_, min(5, int(counts.min())), random_state)
+    progress("choosing an alignment")
+    auto = AutoAdaptation(final, random_state=random_state).fit(Xs, labels, Xt)
+    model = auto
+    if method != "auto":
+        progress(f"fitting {method}")
+        model = METHODS[method](final, random_state).fit(Xs, labels, Xt)
+    progress("checking the classifier on the source")
+    verdict = judge(_found(auto, final, Xs, labels, Xt, random_state))
+    return Adaptation(encoder, model, method, classifier, verdict)
+
+
+def _labels(source: pd.DataFrame, label: str) -> NDArray[Any]:
+    if label not in source:
+        raise TableError(
+            f"The source has no column {label!r} for the labels; its columns are "
+            f"{listed(source.columns)}."
+        )
+    labels = source[label]
+    if labels.isna().any():
+        raise TableError(
+            f"The label {label!r} is missing in {int(labels.isna().sum())} rows of the source "
+            f"(first: row {int(labels.isna().to_numpy().argmax())}, from 0). Take them out."
+        )
+    values = labels.to_numpy()
+    counts = labels.value_counts()
+    if len(counts) > 20 and pd.api.types.is_float_dtype(labels) and (labels % 1 != 0).any():
+        raise TableError(
+            f"The label {label!r} holds {len(counts)} numbers with fractions: expected classes. A "
+            "quantity cannot be predicted; cut it into classes first."
+        )
+    if len(counts) < 2:
+        raise TableError(f"The label {label!r} has one class only: {listed(counts.index)}.")
+    if counts.iloc[-1] < 3:
+        raise TableError(
+            f"The label {label!r} has the class {counts.index[-1]!r} in {counts.iloc[-1]} rows: at "
+            "least 3 are needed. Take them out, or join the class with another."
+        )
+    return values
+
+
+def _found(
+    auto: AutoAdaptation, classifier: Any, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray,
+    seed: int,
+) -> Found:  # fmt: skip
+    """Gather what a verdict is made from."""
+    rows = np.random.default_rng(seed).permutation(len(Xs))[:_CHECKED_ROWS]
+    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+    kept = [c for c in auto.classes_ if (ys[rows] == c).sum() >= 3]
+    rows = rows[np.isin(ys[rows], kept)]
+    right = cross_val_predict(classifier, Xs[rows], ys[rows], cv=folds) == ys[rows]
+    predicted = auto.predict(Xt)
+    mapped = auto.transform(Xs)
+    low, high = mapped.min(axis=0), mapped.max(axis=0)
+    reach = _WIDTHS * (high - low)
+    outside = ((Xt < low - reach) | (Xt > high + reach)).any(axis=1)
+    return Found(
+        choice=auto.alignment_.choice,
+        labels=[str(c) for c in auto.classes_],
+        source_shares=np.array([(ys == c).mean() for c in auto.classes_]),
+        predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),
+        agreement=float((auto.agreement(Xt) == 1).mean()),
+        source_right=int(right.sum()),
+        source_rows=len(rows),
+        majority=max(float((ys[rows] == c).mean()) for c in kept),
+        outside=float(outside.mean()),
+    )

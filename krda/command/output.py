@@ -1,0 +1,87 @@
+"""Files that the command writes: whole or not at all, and safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from krda.tables.read import TableError, listed
+
+#: Columns that are written beside the predictions, whatever the tables are.
+WRITTEN = ("row", "prediction", "agreement", "abstain")
+
+_NUMBER = r"(?a)\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
+# What a spreadsheet runs, unless it is a number; a sign alone is harmless.
+_FORMULA = r"(?s)(\s*[=+\-@＝＋－＠]|[\t\r\n]).*\w.*"
+
+
+def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path], *, force: bool) -> None:
+    """Raise a TableError if a file could not, or should not, be written."""
+    for path in outputs:
+        folder = path.resolve().parent
+        if path.exists() and not path.is_file():
+            raise TableError(f"{path} is a folder, a device or a pipe: expected a file to write.")
+        if not os.access(folder, os.W_OK):
+            raise TableError(f"The folder of {path} does not exist or is read-only: {folder}.")
+        if path.resolve() in [p.resolve() for p in inputs]:
+            raise TableError(f"{path} is an input: name another file to write.")
+        if path.exists() and not force:
+            raise TableError(f"{path} exists. Name another file, or overwrite it with --force.")
+    if len({path.resolve() for path in outputs}) < len(outputs):
+        raise TableError("Two outputs have the same name.")
+
+
+def identifiers(frame: pd.DataFrame, name: str | None, label: str | None) -> pd.Series | None:
+    """Give the column that names the rows, or None without a name for it."""
+    if name is None:
+        return None
+    if name == label or name not in frame:
+        raise TableError(
+            f"--id names {name!r}, which is no column of the target beside the label; its columns "
+            f"are {listed(frame.columns)}."
+        )
+    if name in WRITTEN or name.startswith("probability_"):
+        raise TableError(
+            f"--id names {name!r}, which is the name of a column of the predictions. Rename the "
+            "column, or leave it out with --drop."
+        )
+    refuse_formulas([name, *frame[name].astype(str)], f"The column {name!r} has identifiers")
+    return frame[name]
+
+
+def refuse_formulas(cells: Iterable[str], where: str) -> None:
+    """Raise if a spreadsheet that opens the predictions would run one of the cells."""
+    risky = {c for c in cells if re.fullmatch(_FORMULA, c) and not re.fullmatch(_NUMBER, c)}
+    if risky:
+        raise TableError(
+            f"{where} that a spreadsheet would run as formulas: {listed(risky)}. They are written "
+            "unchanged, so the predictions would hold them, too. Rename them, or leave them out."
+        )
+
+
+def write_predictions(
+    path: Path, predicted: pd.DataFrame, id_name: str | None, names: pd.Series | None
+) -> None:
+    """Write a line for each target row, its number first; the file is the old or the new one."""
+    table = predicted.reset_index(drop=True).rename_axis("row")
+    if names is not None:
+        table.insert(0, id_name, names.to_numpy())
+    write_whole(path, table.to_csv(lineterminator="\n"))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, or leave the old one as it is."""
+    path = path.resolve()  # a link stays a link
+    temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.replace(path)
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)

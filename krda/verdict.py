@@ -1,0 +1,262 @@
+"""What to use for a target table, in one line, and why: from a choice of an alignment.
+
+Everything here is arithmetic on what was found; nothing is fitted and nothing is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import binom
+
+from krda.alignment.choice import DEVIATIONS, Choice
+from krda.validation import FloatArray
+
+Advice = Literal["plain", "reweighted", "adapted", "none"]
+
+#: Share of target rows on which the classifiers that vote must agree.
+LEAST_AGREEMENT = 0.6
+
+#: Chance of taking a useless classifier for a useful one, by its rows that were left out.
+LEVEL = 0.05
+
+_USE: dict[Advice, str] = {
+    "plain": "Use the plain classifier",
+    "reweighted": "Use the reweighted classifier",
+    "adapted": "Use the adapted classifier",
+    "none": "Use none of the predictions",
+}
+_WHY: dict[str, tuple[Advice, str]] = {
+    "none": ("plain", "the target looks like another sample of the source"),
+    "class shares": ("reweighted", "the target holds the classes in other shares"),
+    "columns": ("adapted", "columns are shifted, scaled or related in another way"),
+    "axes": ("adapted", "the target's axes are turned"),
+    "both": ("adapted", "rows have moved, and the target holds the classes in other shares"),
+    "unexplained": (
+        "adapted",
+        "no alignment explains the whole shift, and those that come nearest vote",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the verdict is made from.
+
+    Attributes
+    ----------
+    choice : Choice
+        Of :func:`krda.alignment.choice.choose`.
+    labels : list of str
+        The classes, sorted.
+    source_shares, predicted_shares : ndarray of shape (n_classes,)
+        Shares of the classes among the source's labels and among the predictions.
+    agreement : float
+        Share of target rows on which all classifiers that vote agree.
+    source_right, source_rows : int
+        Source rows that a plain classifier got right while they were left out, and of how many.
+    majority : float
+        Share of the most frequent class among them.
+    outside : float
+        Share of target rows that are far outside the adapted source's range in some column.
+    """
+
+    choice: Choice
+    labels: list[str]
+    source_shares: FloatArray
+    predicted_shares: FloatArray
+    agreement: float
+    source_right: int
+    source_rows: int
+    majority: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to use, in one line, with at most five sentences of evidence and the numbers.
+
+    Attributes
+    ----------
+    advice : {"plain", "reweighted", "adapted", "none"}
+        Which classifier's predictions to use. If it is "none", predictions are there all the same.
+    line : str
+        The advice and its reason, in one sentence.
+    evidence : list of str
+        At most five sentences.
+    numbers : dict
+        What the sentences rest on, in types that JSON has.
+
+    Examples
+    --------
+    >>> print(Verdict("plain", "Use the plain classifier: no shift.", ["It is right."]))
+    Use the plain classifier: no shift.
+      It is right.
+    """
+
+    advice: Advice
+    line: str
+    evidence: list[str]
+    numbers: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join([self.line, *(f"  {sentence}" for sentence in self.evidence)])
+
+    def with_evidence(self, sentences: list[str]) -> Verdict:
+        """Give the verdict with other evidence first, five sentences at most.
+
+        Parameters
+        ----------
+        sentences : list of str
+
+        Returns
+        -------
+        verdict : Verdict
+        """
+        return replace(self, evidence=[*sentences, *self.evidence][:5])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the verdict in types that JSON has.
+
+        Returns
+        -------
+        verdict : dict
+            With the attributes as keys.
+        """
+        return asdict(self)
+
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each candidate leaves of the shift.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes one.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        if ax is None:
+            from matplotlib import pyplot
+
+            ax = pyplot.subplots(layout="constrained")[1]
+        candidates = self.numbers["candidates"][::-1]
+        left = [max(0.1, *c["deviations"]) for c in candidates]
+        colours = ["C0" if c["chosen"] else "0.75" for c in candidates]
+        ax.barh([c["name"] for c in candidates], left, color=colours)
+        ax.axvline(DEVIATIONS, color="0.3", linestyle=":")
+        ax.set(xscale="log", xlabel="left of the shift, in deviations of the noise")
+        ax.set_title(self.line, loc="left", fontsize="medium", wrap=True)
+        return ax
+
+
+def judge(found: Found) -> Verdict:
+    """Say what to use.
+
+    A verdict of "none" has one of three reasons: the columns do not tell the classes apart even in
+    the source; two rotations explain the target equally well and exchange the classes; or the
+    classifiers that vote contradict each other.
+
+    Parameters
+    ----------
+    found : Found
+
+    Returns
+    -------
+    verdict : Verdict
+    """
+    choice = found.choice
+    advice, reason = _WHY[choice.shift]
+    if not _learns(found):
+        advice, reason = "none", "the columns do not tell the classes apart, even in the source"
+    elif choice.ambiguous:
+        advice = "none"
+        reason = "two rotations explain the target equally well, and the classes may be exchanged"
+    elif found.agreement < LEAST_AGREEMENT:
+        advice, reason = "none", "the classifiers that vote contradict each other"
+    numbers = {
+        "shift": choice.shift,
+        "candidates": [
+            {
+                "name": c.name,
+                "chosen": c.chosen,
+                "deviations": _rounded(c.deviations),
+                "residuals": _rounded(c.residuals),
+            }
+            for c in choice.candidates
+        ],
+        "ambiguous": choice.ambiguous,
+        "class_shares": {
+            "source": _by_label(found, found.source_shares),
+            "assumed": _by_label(found, choice.chosen[0].shares),
+            "predicted": _by_label(found, found.predicted_shares),
+        },
+        "agreement": round(found.agreement, 4),
+        "source_accuracy": round(found.source_right / found.source_rows, 4),
+        "majority": round(found.majority, 4),
+        "outside": round(found.outside, 4),
+    }
+    return Verdict(advice, f"{_USE[advice]}: {reason}.", _evidence(found), numbers)
+
+
+def _learns(found: Found) -> bool:
+    """Whether the plain classifier beats the most frequent class on rows left out."""
+    by_chance = binom.sf(found.source_right - 1, found.source_rows, found.majority)
+    return bool(by_chance < LEVEL)
+
+
+def _evidence(found: Found) -> list[str]:
+    choice = found.choice
+    plain, used = choice.candidates[0], choice.chosen
+    sentences = []
+    if choice.shift == "none":
+        sentences.append(
+            f"The source lies {_times(plain.deviations.max())} from the target: less than the 3 "
+            "from which a shift is taken for real."
+        )
+    else:
+        least = min(candidate.deviations.max() for candidate in used)
+        names = " and ".join(candidate.name for candidate in used)
+        sentences.append(
+            f"The source lies {_times(plain.deviations.max())} from the target, and "
+            f"{_times(least)} after {names}."
+        )
+    if choice.shift in ("class shares", "both"):
+        sentences.append(f"Class shares of the target: {_shares(found, used[0].shares)}.")
+    sentences.append(
+        f"Predicted are {_shares(found, found.predicted_shares)}; the source has "
+        f"{_shares(found, found.source_shares)}."
+    )
+    if len(used) > 1:
+        sentences.append(
+            f"The {len(used)} classifiers that vote agree on {found.agreement:.0%} of the rows."
+        )
+    sentences.append(
+        f"In the source, the classifier is right on {found.source_right / found.source_rows:.0%} "
+        f"of rows left out, and the most frequent class has {found.majority:.0%}."
+    )
+    if found.outside > 0 and len(sentences) < 5:
+        sentences.append(f"{found.outside:.1%} of the target rows are far outside the source.")
+    return sentences
+
+
+def _times(deviations: float) -> str:
+    return f"{max(deviations, 0.0):.1f} deviations of the noise"
+
+
+def _shares(found: Found, shares: FloatArray) -> str:
+    named = sorted(zip(shares, found.labels, strict=True), reverse=True)
+    texts = [f"{label} {share:.0%}" for share, label in named[:4]]
+    return ", ".join(texts) + (f" and {len(named) - 4} more" if len(named) > 4 else "")
+
+
+def _by_label(found: Found, shares: FloatArray) -> dict[str, float]:
+    return dict(zip(found.labels, _rounded(shares), strict=True))
+
+
+def _rounded(numbers: FloatArray) -> list[float]:
+    return [round(float(number), 4) for number in np.asarray(numbers)]

@@ -1,0 +1,91 @@
+"""What the verdicts of ``krda adapt`` are worth (docs/own_tables.md).
+
+``python -m studies.verdicts`` asks for a verdict on the simulated tables of
+``studies.simulated_shifts`` and on the real ones of ``dataset=tables``, three draws of each task,
+and compares the advised predictions with those of every single method. It writes
+``results/verdicts/simulated.csv`` and ``tables.csv``, one row for each pair of tables. Labels of the
+target are read to score, and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from experiments.cells.protocol import Protocol, draw_repetition
+from experiments.datasets.base import unlock
+from experiments.datasets.tables import Tables
+from experiments.store.frame import write_csv
+from krda.adaptation import METHODS, adapt
+from studies.common import ROOT, command
+from studies.simulated_shifts import KINDS, draw
+
+FOLDER = ROOT / "results/verdicts"
+SINGLE = ("plain", "reweighted", "standardize", "quantiles", "linear", "affine")
+N_DRAWS, N_TABLES = 3, 10
+
+
+def simulated() -> Iterator[tuple[str, int, Any]]:
+    """Give the simulated tables: kind, number, and source, labels, target, its labels."""
+    for number in range(N_TABLES):
+        for kind in KINDS:
+            tables = draw(kind, number)
+            yield kind, number, (tables.Xs, tables.ys, tables.Xt, tables.Xt, tables.yt)
+
+
+def real() -> Iterator[tuple[str, int, Any]]:
+    """Give the draws of the real tables."""
+    data = Tables()
+    for name in data.task_names:
+        task = data.task(name)
+        for number in range(N_DRAWS):
+            d = draw_repetition(task, number, Protocol(N_DRAWS, 0.8, 0.8, 400))
+            yield name, number, (d.Xs, d.ys, d.Xt, d.X_test, unlock(d.y_test))
+
+
+def measure(name: str, number: int, tables: Any) -> dict[str, Any]:
+    """Ask for a verdict, and score all methods."""
+    Xs, ys, Xt, X_test, y_test = tables
+    source, target, test = _frame(Xs).assign(label=ys), _frame(Xt), _frame(X_test)
+    accuracies = {}
+    for method in ("auto", *SINGLE):
+        found = adapt(source, target, "label", method=method, random_state=number)
+        predicted = found.predict(test)
+        hits = predicted["prediction"].to_numpy() == y_test
+        accuracies[method] = 100 * hits.mean()
+        if method == "auto":
+            verdict, kept = found.verdict, ~predicted["abstain"].to_numpy()
+            covered, sure = 100 * kept.mean(), 100 * hits[kept].mean() if kept.any() else np.nan
+    best = max(accuracies[method] for method in SINGLE)
+    row = {
+        "task": name, "draw": number, "advice": verdict.advice, "shift": verdict.numbers["shift"],
+        **{k: round(v, 2) for k, v in accuracies.items()}, "best": round(best, 2),
+        "covered": round(covered, 2), "accuracy_covered": round(sure, 2),
+        "agreement": verdict.numbers["agreement"],
+    }  # fmt: skip
+    print(*row.values(), flush=True)
+    return row
+
+
+def _frame(X: NDArray[Any]) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = command("verdicts", "Count right and wrong verdicts.")
+    parser.add_argument("which", nargs="*", choices=("simulated", "tables"), default=[])
+    options = parser.parse_args(arguments)
+    assert set(SINGLE) < set(METHODS)
+    for which, tables in (("simulated", simulated), ("tables", real)):
+        if not options.which or which in options.which:
+            rows = pd.DataFrame([measure(*given) for given in tables()])
+            write_csv(rows, FOLDER / f"{which}.csv")
+
+
+if __name__ == "__main__":
+    main()

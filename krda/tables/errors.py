@@ -1,0 +1,36 @@
+"""What tables are refused with, and what counts as a missing value in a cell of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from krda.command.console import printable
+
+#: Cells of text that mean a missing value, stripped and in lower case.
+MISSING = frozenset(
+    ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat", "?", "-", "missing")
+)
+
+
+class TableError(ValueError):
+    """A table that cannot be worked with; the message says what to do."""
+
+
+def listed(names: Iterable[object]) -> str:
+    """Write the first names of many."""
+    texts = [printable(str(name)[:60]) for name in names]
+    return ", ".join(texts[:8]) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")
+
+
+def shown(cell: object) -> str:
+    """Write one cell, in quotes."""
+    return f"'{printable(str(cell)[:60])}'"
+
+
+def similar(names: Iterable[str], known: Iterable[str]) -> str:
+    """Ask whether similar names were meant; nothing if there are none."""
+    lower = {name.strip().lower(): name for name in known}
+    found = [get_close_matches(name.strip().lower(), lower, 1) for name in names]
+    meant = dict.fromkeys(lower[match[0]] for match in found if match)
+    return f" Did you mean {listed(meant)}?" if meant else ""

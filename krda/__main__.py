@@ -1,4 +1,4 @@
-"""Adapt a classifier to a table without labels: ``krda adapt``, ``check``, ``compare``, ``predict``.
+"""Adapt a classifier to a table without labels: the command ``krda``.
 
 Exit status: 0; 1 if the files or the fit make it impossible; 2 for a wrong command line; 3 if all
 was done but a part of the printed output was lost; 4 if all was done and the verdict is to use none
@@ -32,19 +32,22 @@ _COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
+    words: Sequence[str] = ()
+
     def error(self, message: str) -> NoReturn:
         known = [*_COMMANDS, *(o for action in self._actions for o in action.option_strings)]
-        for word in message.replace("'", " ").split():
+        for word in self.words:
             near = difflib.get_close_matches(word, known, n=1)
-            if near and word not in known:
+            if near and word not in known and (word.startswith("--") or "choice" in message):
                 message += f". Did you mean {near[0]}?"
                 break
-        if "required" in message:
+        if "required" in message and "COMMAND" not in message:
             message += " (--drop and --categories take all names that follow: put files first)"
         super().error(message)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    _Parser.words = sys.argv[1:] if arguments is None else arguments
     parser = _Parser(
         prog="krda",
         description="Adapt a classifier of a labelled table to a table without labels. No label "

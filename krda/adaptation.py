@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -249,25 +249,96 @@ def adapt(
     >>> found.predict(target[:1])["prediction"].tolist() == source["kind"][:1].tolist()
     True
     """
-    for given, known, what in ((method, METHODS, "method"), (classifier, CLASSIFIERS, "classifier")):
-        if given not in known:
-            raise ValueError(f"{what} must be one of {', '.join(known)}, got {given!r}.")
-    labels = _labels(source, label)
-    frames = [frame.drop(columns=[label], errors="ignore") for frame in (source, target)]
-    progress("reading the columns")
-    encoder = TableEncoder(drop=list(drop), categories=list(categories)).fit(*frames)
-    Xs, Xt = (encoder.transform(frame) for frame in frames)
-    counts = np.unique(labels, return_counts=True)[1]
-    final = make_classifier(classifier, encoder.groups_, min(5, int(counts.min())), random_state)
-    progress("choosing an alignment")
-    auto = AutoAdaptation(final, random_state=random_state).fit(Xs, labels, Xt)
-    model = auto
-    if method != "auto":
-        progress(f"fitting {method}")
-        model = METHODS[method](final, random_state).fit(Xs, labels, Xt)
-    progress("checking the classifier on the source")
-    verdict = judge(_found(auto, final, Xs, labels, Xt, random_state))
-    return Adaptation(encoder, model, method, classifier, verdict)
+    pair = Pair.of(
+        source, target, label, classifier=classifier, drop=drop, categories=categories,
+        random_state=random_state, progress=progress,
+    )  # fmt: skip
+    return pair.adapt(method)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two encoded tables and a classifier, to which methods are fitted.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+    Xs, Xt : ndarray of shape (n_source, d) and (n_target, d)
+    ys : ndarray of shape (n_source,)
+    classifier : str
+    final : estimator
+        The classifier itself, unfitted.
+    random_state : int
+    progress : callable
+    """
+
+    encoder: TableEncoder
+    Xs: FloatArray
+    ys: NDArray[Any]
+    Xt: FloatArray
+    classifier: str
+    final: Any
+    random_state: int
+    progress: Callable[[str], None]
+
+    @classmethod
+    def of(
+        cls, source: pd.DataFrame, target: pd.DataFrame, label: str, *, classifier: str = "svm",
+        drop: Sequence[str] = (), categories: Sequence[str] = (), random_state: int = 0,
+        progress: Callable[[str], None] = lambda text: None,
+    ) -> Pair:  # fmt: skip
+        """Check and encode two tables: see :func:`adapt`."""
+        if classifier not in CLASSIFIERS:
+            raise ValueError(
+                f"classifier must be one of {', '.join(CLASSIFIERS)}, got {classifier!r}."
+            )
+        ys = _labels(source, label)
+        frames = [frame.drop(columns=[label], errors="ignore") for frame in (source, target)]
+        progress("encoding the columns")
+        encoder = TableEncoder(drop=list(drop), categories=list(categories)).fit(*frames)
+        Xs, Xt = (encoder.transform(frame) for frame in frames)
+        n_folds = min(5, int(np.unique(ys, return_counts=True)[1].min()))
+        final = make_classifier(classifier, encoder.groups_, n_folds, random_state)
+        return cls(encoder, Xs, ys, Xt, classifier, final, random_state, progress)
+
+    def fit(self, method: str) -> Any:
+        """Fit a method of :data:`METHODS`; raise ValueError for another."""
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+        self.progress(f"fitting {method}")
+        return METHODS[method](self.final, self.random_state).fit(self.Xs, self.ys, self.Xt)
+
+    def adapt(self, method: str = "auto") -> Adaptation:
+        """Fit a method, and judge by what "auto" finds."""
+        model = self.fit(method)
+        auto = model if method == "auto" else self.fit("auto")
+        self.progress("checking the classifier on the source")
+        return Adaptation(self.encoder, model, method, self.classifier, judge(self._found(auto)))
+
+    def _found(self, auto: AutoAdaptation) -> Found:
+        """Gather what a verdict is made from."""
+        Xs, ys, Xt, seed = self.Xs, self.ys, self.Xt, self.random_state
+        rows = np.random.default_rng(seed).permutation(len(Xs))[:_CHECKED_ROWS]
+        kept = [c for c in auto.classes_ if (ys[rows] == c).sum() >= 3]
+        rows = rows[np.isin(ys[rows], kept)]
+        folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+        right = cross_val_predict(clone(self.final), Xs[rows], ys[rows], cv=folds) == ys[rows]
+        predicted = auto.predict(Xt)
+        mapped = auto.transform(Xs)
+        low, high = mapped.min(axis=0), mapped.max(axis=0)
+        reach = _WIDTHS * (high - low)
+        outside = ((Xt < low - reach) | (Xt > high + reach)).any(axis=1)
+        return Found(
+            choice=auto.alignment_.choice,
+            labels=[str(c) for c in auto.classes_],
+            source_shares=np.array([(ys == c).mean() for c in auto.classes_]),
+            predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),
+            agreement=float((auto.agreement(Xt) == 1).mean()),
+            source_right=int(right.sum()),
+            source_rows=len(rows),
+            majority=max(float((ys[rows] == c).mean()) for c in kept),
+            outside=float(outside.mean()),
+        )
 
 
 def _labels(source: pd.DataFrame, label: str) -> NDArray[Any]:
@@ -297,31 +368,3 @@ def _labels(source: pd.DataFrame, label: str) -> NDArray[Any]:
             "least 3 are needed. Take them out, or join the class with another."
         )
     return values
-
-
-def _found(
-    auto: AutoAdaptation, classifier: Any, Xs: FloatArray, ys: NDArray[Any], Xt: FloatArray,
-    seed: int,
-) -> Found:  # fmt: skip
-    """Gather what a verdict is made from."""
-    rows = np.random.default_rng(seed).permutation(len(Xs))[:_CHECKED_ROWS]
-    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
-    kept = [c for c in auto.classes_ if (ys[rows] == c).sum() >= 3]
-    rows = rows[np.isin(ys[rows], kept)]
-    right = cross_val_predict(classifier, Xs[rows], ys[rows], cv=folds) == ys[rows]
-    predicted = auto.predict(Xt)
-    mapped = auto.transform(Xs)
-    low, high = mapped.min(axis=0), mapped.max(axis=0)
-    reach = _WIDTHS * (high - low)
-    outside = ((Xt < low - reach) | (Xt > high + reach)).any(axis=1)
-    return Found(
-        choice=auto.alignment_.choice,
-        labels=[str(c) for c in auto.classes_],
-        source_shares=np.array([(ys == c).mean() for c in auto.classes_]),
-        predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),
-        agreement=float((auto.agreement(Xt) == 1).mean()),
-        source_right=int(right.sum()),
-        source_rows=len(rows),
-        majority=max(float((ys[rows] == c).mean()) for c in kept),
-        outside=float(outside.mean()),
-    )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from krda.adaptation import METHODS, adapt
+from krda.adaptation import METHODS, Pair
 from krda.tables.read import TableError
 
 #: Chance of a false alarm at which another method replaces the one that was chosen without labels.
@@ -53,19 +53,20 @@ def compare_methods(
         Tables that cannot be worked with, or labelled rows whose labels the source has not.
     """
     truth = None if labelled is None else _truth(source, labelled, label)
+    pair = Pair.of(source, target, label, **settings)
     rows: dict[str, dict[str, Any]] = {}
     of_auto: Any = None
     hits_of_auto: Any = None
     for method in METHODS:
         start = time.monotonic()
-        found = adapt(source, target, label, method=method, **settings)
-        predicted = found.predict(target)["prediction"].to_numpy()
+        model = pair.fit(method)
+        predicted = model.predict(pair.Xt)
         of_auto = predicted if of_auto is None else of_auto
         row: dict[str, Any] = {"same": float((predicted == of_auto).mean())}
-        row |= {f"share_{c}": float((predicted == c).mean()) for c in found.model.classes_}
+        row |= {f"share_{c}": float((predicted == c).mean()) for c in model.classes_}
         row["seconds"] = round(time.monotonic() - start, 1)
         if labelled is not None and truth is not None:
-            hits = found.predict(labelled)["prediction"].to_numpy() == truth
+            hits = model.predict(pair.encoder.transform(labelled)) == truth
             hits_of_auto = hits if hits_of_auto is None else hits_of_auto
             row |= _of_labels(hits, hits_of_auto)
         rows[method] = row
@@ -92,22 +93,23 @@ def choose_by_labels(
     """
     table = compare_methods(source, target, labelled, label, **settings)
     level = LEVEL / (len(table) - 1)
-    sure = [
-        binomtest(int(row.better), int(row.better + row.worse), alternative="greater").pvalue < level
-        if row.better
-        else False
-        for row in table.itertuples()
-    ]
     ranked = table.sort_values("right", ascending=False, kind="stable")
-    surely = table[sure].sort_values("right", ascending=False, kind="stable")
-    method = str(surely.index[0]) if len(surely) else "auto"
+    better = [name for name, row in ranked.iterrows() if _chance(row) < level]
+    method = str(better[0]) if better else "auto"
     first = [name for name in ranked.index if name != method][: _N_METHODS - 1]
     named = [_accuracy(name, table.loc[name]) for name in [method, *first]]
     return method, [f"Of {int(table['rows'].iloc[0])} labelled target rows, {'; '.join(named)}."]
 
 
+def _chance(row: Any) -> float:
+    """Probability of being better than "auto" on as many rows by chance."""
+    n = int(row.better + row.worse)
+    return binomtest(int(row.better), n, alternative="greater").pvalue if n else 1.0
+
+
 def _accuracy(name: str, row: Any) -> str:
-    return f"{name} gets {int(row.right)} right ({row.accuracy:.0%}, {row.low:.0%} to {row.high:.0%})"
+    interval = f"{row.low:.0%} to {row.high:.0%}"
+    return f"{name} gets {int(row.right)} right ({row.accuracy:.0%}, {interval})"
 
 
 def _of_labels(hits: Any, hits_of_auto: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from krda.verdict import Verdict
 #: Number of the format. A change of what is saved makes it larger.
 FORMAT = 1
 
-#: Types of this library, and of Python, that a file may hold.
+#: Types beyond those that skops trusts that a file may hold.
 TYPES = (
     "functools.partial",
     "krda.adaptation.ValidCategories",
@@ -41,9 +41,16 @@ TYPES = (
     "krda.estimator.KRDA",
     "krda.preprocessing.Atoms",
     "krda.preprocessing.ColumnMap",
+    "krda.tables.cells.Reading",
+    "krda.tables.columns.Category",
+    "krda.tables.columns.Measured",
     "krda.tables.encode.TableEncoder",
+    "krda.tables.fitting.ColumnReport",
     "krda.transformer.KnotheRosenblatt",
     "krda.transformer._conditioning_value",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.model_selection._split.StratifiedKFold",
 )
 
 
@@ -121,5 +128,6 @@ def load(path: str | Path) -> Adaptation:
             f"{__version__}, which reads format {FORMAT}. {again}"
         )
     verdict: dict[str, Any] = json.loads(state["verdict"])
-    names = "encoder", "model", "method", "classifier"
-    return Adaptation(*(state[name] for name in names), verdict=Verdict(**verdict))
+    return Adaptation(
+        state["encoder"], state["model"], state["method"], state["classifier"], Verdict(**verdict)
+    )

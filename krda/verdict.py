@@ -127,7 +127,6 @@ class Verdict:
         """
         return asdict(self)
 
-
     def plot(self, ax: Any = None) -> Any:
         """Draw what each candidate leaves of the shift.
 

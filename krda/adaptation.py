@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -92,8 +92,13 @@ def _first_largest(columns: FloatArray) -> NDArray[np.bool_]:
     return np.arange(columns.shape[1]) == columns.argmax(axis=1)[:, np.newaxis]
 
 
-def make_classifier(name: str, groups: Any, n_folds: int, seed: int) -> Any:
-    """Make one of the named classifiers; each gives probabilities and takes weights."""
+def make_classifier(name: str, groups: Any, labels: NDArray[Any], seed: int) -> Any:
+    """Make one of the named classifiers; each gives probabilities and takes weights.
+
+    It can be fitted to two thirds of the rows with these labels.
+    """
+    fewest = int(np.unique(labels, return_counts=True)[1].min())
+    n_folds = max(2, min(5, 2 * fewest // 3))
     before = ValidCategories(groups), StandardScaler()
     if name == "svm":
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
@@ -297,8 +302,7 @@ class Pair:
         progress("encoding the columns")
         encoder = TableEncoder(drop=list(drop), categories=list(categories)).fit(*frames)
         Xs, Xt = (encoder.transform(frame) for frame in frames)
-        n_folds = min(5, int(np.unique(ys, return_counts=True)[1].min()))
-        final = make_classifier(classifier, encoder.groups_, n_folds, random_state)
+        final = make_classifier(classifier, encoder.groups_, ys, random_state)
         return cls(encoder, Xs, ys, Xt, classifier, final, random_state, progress)
 
     def fit(self, method: str) -> Any:
@@ -322,7 +326,8 @@ class Pair:
         kept = [c for c in auto.classes_ if (ys[rows] == c).sum() >= 3]
         rows = rows[np.isin(ys[rows], kept)]
         folds = StratifiedKFold(3, shuffle=True, random_state=seed)
-        right = cross_val_predict(clone(self.final), Xs[rows], ys[rows], cv=folds) == ys[rows]
+        plain = make_classifier(self.classifier, self.encoder.groups_, ys[rows], seed)
+        right = cross_val_predict(plain, Xs[rows], ys[rows], cv=folds) == ys[rows]
         predicted = auto.predict(Xt)
         mapped = auto.transform(Xs)
         low, high = mapped.min(axis=0), mapped.max(axis=0)

@@ -5,6 +5,7 @@ A :class:`Reading` is chosen once, for both tables, and reads later tables in th
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -33,7 +34,9 @@ DATE_FORMS = tuple(
     for time in ("", " %H:%M", " %H:%M:%S")
 )
 
+_LONGEST = max(map(len, MISSING))
 _NUMBER = re.compile(r"(?a)[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_UNUSUAL = re.compile(r"[^0-9.eE+\-\n]")
 _GROUPED = re.compile(r"(?a)[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _WITH_COMMA = re.compile(r"(?a)[-+]?\d*(\.\d{3})*,\d+([eE][-+]?\d+)?")
 _ISO = re.compile(r"(?a)\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?\s?(Z|[-+]\d\d(:?\d\d)?)?)?")
@@ -68,10 +71,10 @@ def cells_of(column: Any) -> Cells:
 def _text_cells(column: Any, dtype: Literal["category", "text"]) -> Cells:
     """Give cells as stripped text, and '' for those that are missing."""
     words = [
-        "" if gap else _text_of(cell)
-        for cell, gap in zip(column.to_numpy(dtype=object), column.isna(), strict=True)
+        cell.strip() if type(cell) is str else "" if gap else _text_of(cell)
+        for cell, gap in zip(column.to_numpy(dtype=object), column.isna().to_numpy(), strict=True)
     ]
-    words = ["" if word.lower() in MISSING else word for word in words]
+    words = ["" if len(w) <= _LONGEST and w.lower() in MISSING else w for w in words]
     values = np.array(words, dtype=object)
     return Cells(dtype, values, values == "")
 
@@ -153,6 +156,9 @@ def _numbers(words: NDArray[Any], form: str) -> FloatArray:
     """Read decimal numbers with points."""
     if form == "thousands":
         words = np.array([w.replace(",", "") if _GROUPED.fullmatch(w) else w for w in words], "O")
+    if not _UNUSUAL.search("\n".join(words)):  # fast, and fails only for odd cells
+        with contextlib.suppress(ValueError):
+            return words.astype(np.float64)
     return np.array([w if _NUMBER.fullmatch(w) else "nan" for w in words], "O").astype(np.float64)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krda.tables.cells import Cells, FloatArray, texts
+from krda.tables.cells import Cells, FloatArray, Reading, texts
 from krda.tables.columns import (
     GAP,
     MISSING_SHARE,
@@ -56,17 +56,14 @@ Fitted = tuple[Measured | Category | None, ColumnReport]
 
 def fit_column(name: str, columns: tuple[Cells, Cells], category: bool) -> Fitted:
     """Decide on a column of both tables; it is a category if the user says so."""
-    content = Content(None) if category else find_content(name, columns)
+    content = Content(None, []) if category else find_content(name, columns)
     if content.reading is None:
         return _fit_text(name, columns, category, content.note)
-    return _fit_measured(name, columns, content)
+    return _fit_measured(name, content.reading, content.values, content.note)
 
 
-def _fit_measured(name: str, columns: tuple[Cells, Cells], content: Content) -> Fitted:
+def _fit_measured(name: str, reading: Reading, values: list[FloatArray], note: str) -> Fitted:
     """Fit a column of numbers, dates or truth values."""
-    reading, note = content.reading, content.note
-    assert reading is not None
-    values = [reading.read(cells)[0] for cells in columns]
     sentinels = find_sentinels(np.concatenate(values)) if reading.kind == "number" else []
     for sentinel in sentinels:
         counts = [int((x == sentinel).sum()) for x in values]

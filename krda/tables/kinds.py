@@ -28,55 +28,62 @@ IDENTIFIER_ROWS = 10
 # How far the distribution of identifiers is from even, at most, see `is_numbering`.
 _EVEN = 0.1
 
+# Cells of each table that are looked at before all are.
+_FIRST = 50
 _LIKE_DATE = re.compile(r"(?a)\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
 _Pair = tuple[Cells, Cells]
 TABLES = ("source", "target")
 
 
 class Content(NamedTuple):
-    """How a column is read; text is not read as numbers."""
+    """How a column is read, with the numbers of each table; text is not read as numbers."""
 
     reading: Reading | None
+    values: list[FloatArray]
     note: str = ""
 
 
 def find_content(name: str, columns: _Pair) -> Content:
     """Decide how a column is read; raise if the tables differ or a few cells are odd."""
     if any(cells.dtype == "category" for cells in columns):
-        return Content(None)
+        return Content(None, [])
     for reading in (Reading("number"), Reading("number", "thousands"), Reading("boolean")):
-        if _fits(reading, columns):
+        values = _values(reading, columns)
+        if values:
             note = "Commas are read as separators of thousands." if reading.form else ""
-            return Content(reading, note)
-    forms = _date_forms(columns)
-    dates = [Reading("date", form) for form in forms]
-    fitting = [reading for reading in dates if _fits(reading, columns)]
-    if fitting and (len(fitting) == 1 or fitting[0].form == ISO):
-        return Content(fitting[0])
-    if fitting:
-        return Content(
-            None, "If these are dates, day and month cannot be distinguished: write 2024-01-31."
-        )
+            return Content(reading, values, note)
+    dates = [Reading("date", form) for form in _date_forms(columns)]
+    found = [(reading, values) for reading in dates if (values := _values(reading, columns))]
+    if found and (len(found) == 1 or found[0][0].form == ISO):
+        return Content(*found[0])
+    if found:
+        note = "If these are dates, day and month cannot be distinguished: write 2024-01-31."
+        return Content(None, [], note)
     _refuse_decimals(name, columns)
     for reading in (Reading("number"), *dates):
         _refuse_differing(name, columns, reading)
     for reading in dates:
         _refuse_odd(name, columns, "date", _odd(reading, columns))
-    return Content(None)
+    return Content(None, [])
+
+
+def _values(reading: Reading, columns: _Pair) -> list[FloatArray] | None:
+    """Give the numbers of both tables, or None if a cell is odd; the first ones often say so."""
+    for part in (slice(_FIRST), slice(None)):
+        read = [reading.read(Cells(c.dtype, c.values[part], c.missing[part])) for c in columns]
+        if any(odd.any() for _, odd in read):
+            return None
+    return [numbers for numbers, _ in read]
 
 
 def _odd(reading: Reading, columns: _Pair) -> list[BoolArray]:
     return [reading.read(cells)[1] for cells in columns]
 
 
-def _fits(reading: Reading, columns: _Pair) -> bool:
-    return not any(odd.any() for odd in _odd(reading, columns))
-
-
 def _date_forms(columns: _Pair) -> tuple[str, ...]:
     """Give the forms to try: none if the first cells of neither table look like dates."""
     typed = any(cells.dtype == "date" for cells in columns)
-    first = [str(word) for cells in columns for word in cells.values[~cells.missing][:20]]
+    first = [str(word) for cells in columns for word in cells.values[~cells.missing][:_FIRST]]
     if typed or any(map(_LIKE_DATE.fullmatch, first)):
         return (ISO, *DATE_FORMS)
     return ()
@@ -92,7 +99,9 @@ def _refuse_decimals(name: str, columns: _Pair) -> None:
     for o, cells, table in zip(odd, columns, TABLES, strict=True):
         if cells.dtype == "number" and o.any():  # infinite
             raise odd_cell("number", cells, o, name, table)
-        unlike.append(o & [cells.dtype != "text" or not like_number(c) for c in cells.values])
+        words = texts(cells)
+        like = set(filter(like_number, set(words[o])))
+        unlike.append(o & np.array([word not in like for word in words]))
     if any(u.any() for u in unlike):
         _refuse_odd(name, columns, "number", unlike)
         return

@@ -121,10 +121,12 @@ def _find_encoding(content: bytes) -> tuple[str, bool]:
 
 
 def _guess_encoding(content: bytes) -> str:
-    """Guess by the lines that are not ASCII; cp1252 if nothing fits better."""
+    """Guess by the lines that are not ASCII; cp1252 if nothing fits better, or if few bytes differ."""
     try:
         from charset_normalizer import from_bytes
     except ImportError:
+        return "cp1252"
+    if sum(byte > 127 for byte in set(content)) < 4:
         return "cp1252"
     lines = b"\n".join(line for line in content.splitlines() if not line.isascii())[: 2**16]
     matches = from_bytes(lines, cp_isolation=_ENCODINGS)
@@ -183,7 +185,8 @@ def _records(path: str, text: str, separator: str) -> Iterator[list[str]]:
                         "line's end, and another separator, to be named with separator"
                     )
                 # A text of several lines is fine. Lines with all separators of a row are rows.
-                more = [part for cell in record for part in cell.split("\n")[1:] if part.strip()]
+                several = record if reader.line_num > first else []
+                more = [part for cell in several for part in cell.split("\n")[1:] if part.strip()]
                 if more and all(part.count(separator) >= width - 1 for part in more):
                     raise csv.Error(f"a quote is closed in line {reader.line_num} only, after rows")
                 yield record or [""]

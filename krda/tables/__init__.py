@@ -1,4 +1,4 @@
-"""Tables of one's own: files read as they are meant, and two tables encoded as numbers."""
+"""Files read as tables, and two tables of any columns encoded as numbers."""
 
 from krda.tables.encode import TableEncoder
 from krda.tables.read import TableError, read_table

@@ -94,7 +94,8 @@ def texts(cells: Cells) -> NDArray[Any]:
     if cells.dtype == "boolean":
         values = ["true" if value else "false" for value in values]
     elif cells.dtype == "date":
-        values = [str(pd.Timestamp(0) + pd.Timedelta(days=value)) for value in values]
+        times = np.nan_to_num(cells.values * 86400).round().astype(np.int64)
+        values = times.astype("datetime64[s]").astype(str).tolist()
     words = ["" if gap else _text_of(v) for v, gap in zip(values, cells.missing, strict=True)]
     return np.array(words, dtype=object)
 

@@ -22,13 +22,17 @@ from krda.tables.kinds import TABLES
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encodes a source and a target with the same columns as numbers, in the same way.
 
-    What a column holds is decided on both tables together, and so is how it is encoded:
+    What a column holds is decided on both tables together, and so is how it is encoded. Text counts
+    as numbers, dates or truth values if all cells are such. A cell is missing if it is empty or one
+    of NA, N/A, NaN, NaT, null, none, missing, ? and -, in any case.
 
     - Numbers stay numbers, also those that are codes of categories. Missing ones become the median
       of both tables together. If more than 1 % are missing in either table, a column of zeros and
       ones marks them. Numbers such as -999 that are repeated and far from all others are missing.
-    - Dates become days since the first of January 1970, and are filled like numbers.
-    - Truth values become 1 and 0; missing ones become the more frequent value.
+    - Dates (2024-01-31, 31.01.2024, or 1/31/2024 if a cell shows which number is the day) become
+      days since the first of January 1970. They are filled like numbers.
+    - Truth values (true and false, yes and no, y and n, t and f) become 1 and 0. Missing ones
+      become the more frequent value.
     - Text of few levels (30 at most, with 10 rows each on average; 5 in any case) becomes a column
       of zeros and ones for each level. Levels that have less than 1 % of the rows in each table
       are joined as 'other'; a missing value is a level.

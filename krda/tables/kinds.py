@@ -30,7 +30,7 @@ _EVEN = 0.1
 
 # Cells of each table that are looked at before all are.
 _FIRST = 50
-_LIKE_DATE = re.compile(r"(?a)\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b.*")
+_LIKE_DATE = re.compile(r"(?a)\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*")
 _Pair = tuple[Cells, Cells]
 TABLES = ("source", "target")
 
@@ -93,7 +93,7 @@ def _date_forms(columns: _Pair) -> tuple[str, ...]:
 
 
 def _refuse_decimals(name: str, columns: _Pair) -> None:
-    """Raise for decimal commas, and for a few cells among numbers that are none."""
+    """Raise for decimal commas, for infinite numbers, and for a few odd cells among numbers."""
     odd = _odd(Reading("number"), columns)
     unlike = []
     for o, cells, table in zip(odd, columns, TABLES, strict=True):

@@ -18,12 +18,6 @@ from krda.tables.errors import TableError as TableError
 from krda.tables.errors import listed as listed
 from krda.tables.text import parse_text
 
-_PACKED: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".xz": lzma.decompress,
-    ".zip": lambda content: _only_member(content),
-}
 # The libraries that pandas reads these files with.
 _LIBRARIES = {
     ".parquet": "pyarrow",
@@ -155,6 +149,14 @@ def _only_member(content: bytes) -> bytes:
                 "the file that is meant."
             )
         return archive.read(names[0])
+
+
+_PACKED: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+    ".zip": _only_member,
+}
 
 
 # Files with types

@@ -121,7 +121,7 @@ def _find_encoding(content: bytes) -> tuple[str, bool]:
 
 
 def _guess_encoding(content: bytes) -> str:
-    """Guess by the lines that are not ASCII; cp1252 if nothing fits better, or if few bytes differ."""
+    """Guess by the lines that are not ASCII; cp1252 if nothing fits better, or if few differ."""
     try:
         from charset_normalizer import from_bytes
     except ImportError:

@@ -32,13 +32,13 @@ _COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    words: Sequence[str] = ()
+    words: Sequence[str] = ()  # of the command line
+    known: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
-        known = [*_COMMANDS, *(o for action in self._actions for o in action.option_strings)]
         for word in self.words:
-            near = difflib.get_close_matches(word, known, n=1)
-            if near and word not in known and (word.startswith("--") or "choice" in message):
+            near = difflib.get_close_matches(word, self.known, n=1)
+            if near and word not in self.known and (word.startswith("--") or "choice" in message):
                 message += f". Did you mean {near[0]}?"
                 break
         if "required" in message and "COMMAND" not in message:
@@ -72,6 +72,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             sub.add_argument("--target-labels", type=Path, metavar="FILE",
                              help="a few more target rows, with labels: they choose the method, or "
                              "show which is right")  # fmt: skip
+    actions = [action for sub in commands.choices.values() for action in sub._actions]
+    _Parser.known = [*_COMMANDS, *(name for action in actions for name in action.option_strings)]
     options = parser.parse_args(arguments)
     if options.separator is not None:
         options.separator = options.separator.replace("\\t", "\t")

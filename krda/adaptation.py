@@ -27,7 +27,7 @@ from krda.alignment.estimators import (
     Standardize,
 )
 from krda.tables.encode import TableEncoder
-from krda.tables.read import TableError, listed
+from krda.tables.labels import labels_of
 from krda.validation import FloatArray
 from krda.verdict import Found, Verdict, judge
 
@@ -297,7 +297,7 @@ class Pair:
             raise ValueError(
                 f"classifier must be one of {', '.join(CLASSIFIERS)}, got {classifier!r}."
             )
-        ys = _labels(source, label)
+        ys = labels_of(source, label)
         frames = [frame.drop(columns=[label], errors="ignore") for frame in (source, target)]
         progress("encoding the columns")
         encoder = TableEncoder(drop=list(drop), categories=list(categories)).fit(*frames)
@@ -344,32 +344,3 @@ class Pair:
             majority=max(float((ys[rows] == c).mean()) for c in kept),
             outside=float(outside.mean()),
         )
-
-
-def _labels(source: pd.DataFrame, label: str) -> NDArray[Any]:
-    if label not in source:
-        raise TableError(
-            f"The source has no column {label!r} for the labels; its columns are "
-            f"{listed(source.columns)}."
-        )
-    labels = source[label]
-    if labels.isna().any():
-        raise TableError(
-            f"The label {label!r} is missing in {int(labels.isna().sum())} rows of the source "
-            f"(first: row {int(labels.isna().to_numpy().argmax())}, from 0). Take them out."
-        )
-    values = labels.to_numpy()
-    counts = labels.value_counts()
-    if len(counts) > 20 and pd.api.types.is_float_dtype(labels) and (labels % 1 != 0).any():
-        raise TableError(
-            f"The label {label!r} holds {len(counts)} numbers with fractions: expected classes. A "
-            "quantity cannot be predicted; cut it into classes first."
-        )
-    if len(counts) < 2:
-        raise TableError(f"The label {label!r} has one class only: {listed(counts.index)}.")
-    if counts.iloc[-1] < 3:
-        raise TableError(
-            f"The label {label!r} has the class {counts.index[-1]!r} in {counts.iloc[-1]} rows: at "
-            "least 3 are needed. Take them out, or join the class with another."
-        )
-    return values

@@ -14,7 +14,7 @@ import pandas as pd
 
 from krda.command.console import Console
 from krda.command.output import check_outputs, identifiers, refuse_formulas, write_predictions
-from krda.tables.read import TableError, listed, read_table
+from krda.tables.read import listed, read_table
 
 Status = int
 
@@ -131,11 +131,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Console], Status]] = {
 def _tables(options: argparse.Namespace, console: Console) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read both tables; leave labels and the names of rows out of the target."""
     source, target = (_read(path, options, console) for path in (options.source, options.target))
-    if options.label not in source:
-        raise TableError(
-            f"{options.source} has no column {options.label!r} for the labels; its columns are "
-            f"{listed(source.columns)}."
-        )
     if options.label in target:
         console.note(
             f"{options.target} has the label column {options.label!r}, too: left out, never used."

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from krda._version import __version__
 from krda.adaptation import Adaptation
@@ -50,7 +54,9 @@ TYPES = (
     "krda.transformer._conditioning_value",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.tree._tree.Tree",
 )
 
 
@@ -127,7 +133,40 @@ def load(path: str | Path) -> Adaptation:
             f"{path} has format {state['format']} (krda {state.get('krda')}); this is krda "
             f"{__version__}, which reads format {FORMAT}. {again}"
         )
+    if not all(map(_is_sound, _trees(state["model"]))):
+        raise TableError(f"{path} is damaged: its trees lead to no leaves. {again}")
     verdict: dict[str, Any] = json.loads(state["verdict"])
     return Adaptation(
         state["encoder"], state["model"], state["method"], state["classifier"], Verdict(**verdict)
     )
+
+
+class _Tree(NamedTuple):
+    """Numbers of the children of each node, and of the columns that it looks at."""
+
+    children: NDArray[Any]
+    columns: NDArray[Any]
+    n_nodes: int
+    n_columns: int
+
+
+def _trees(model: Any) -> Iterator[_Tree]:
+    """Give the trees of a model's classifiers, which scikit-learn follows without a check."""
+    classifiers = getattr(model, "classifiers_", None) or [model.classifier_]
+    for classifier in classifiers:
+        last = classifier[-1]
+        for tree in (e.tree_ for e in getattr(last, "estimators_", [])):
+            children = np.concatenate([tree.children_left, tree.children_right])
+            inner = tree.children_left >= 0
+            yield _Tree(children[children != -1], tree.feature[inner], tree.node_count,
+                        last.n_features_in_)  # fmt: skip
+        for tree in (p for stage in getattr(last, "_predictors", []) for p in stage):
+            inner = tree.nodes[tree.nodes["is_leaf"] == 0]
+            children = np.concatenate([inner["left"], inner["right"]])
+            yield _Tree(children, inner["feature_idx"], len(tree.nodes), last.n_features_in_)
+
+
+def _is_sound(tree: _Tree) -> bool:
+    inside = (tree.children >= 0) & (tree.children < tree.n_nodes)
+    known = (tree.columns >= 0) & (tree.columns < tree.n_columns)
+    return bool(inside.all() and known.all())

@@ -195,7 +195,7 @@ def test_labels_and_names_come_out_as_they_went_in(files):
     assert column("predictions.csv", "name")[:4] == ["007", "NA", "2.10", "1E5"]
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "@x", "-cmd|x", "\t=1", "＝A1"])  # noqa: RUF001
+@pytest.mark.parametrize("cell", ["=1+1", "@x", "-cmd|x", "\t=1", "＝A1"])
 def test_formulas_are_refused_as_labels_and_names_of_rows(files, capsys, cell):
     set_column("target.csv", "name", [cell] * 80)
     assert run("--id", "name") == 1

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import binom
 
-from krda.alignment.choice import DEVIATIONS, Choice
+from krda.alignment.choice import DEVIATIONS, Candidate, Choice
 from krda.validation import FloatArray
 
 Advice = Literal["plain", "reweighted", "adapted", "none"]
@@ -212,18 +212,10 @@ def _evidence(found: Found) -> list[str]:
     choice = found.choice
     plain, used = choice.candidates[0], choice.chosen
     sentences = []
-    if choice.shift == "none":
-        sentences.append(
-            f"The source lies {_times(plain.deviations.max())} from the target: less than the 3 "
-            "from which a shift is taken for real."
-        )
-    else:
-        least = min(candidate.deviations.max() for candidate in used)
-        names = " and ".join(candidate.name for candidate in used)
-        sentences.append(
-            f"The source lies {_times(plain.deviations.max())} from the target, and "
-            f"{_times(least)} after {names}."
-        )
+    start = f"In deviations of the noise, the source lies {_of_noise([plain])} from the target"
+    if choice.shift != "none":
+        start += f", and {_of_noise(used)} after {_joined([c.name for c in used])}"
+    sentences.append(f"{start}; up to {DEVIATIONS:g} is noise.")
     if choice.shift in ("class shares", "both"):
         sentences.append(f"Class shares of the target: {_shares(found, used[0].shares)}.")
     sentences.append(
@@ -243,8 +235,14 @@ def _evidence(found: Found) -> list[str]:
     return sentences
 
 
-def _times(deviations: float) -> str:
-    return f"{max(deviations, 0.0):.1f} deviations of the noise"
+def _of_noise(candidates: list[Candidate]) -> str:
+    """Write what the best of some candidates leaves."""
+    least = max(0.0, min(float(c.deviations.max()) for c in candidates))
+    return f"{least:.0f}" if least >= 10 else f"{least:.1f}"
+
+
+def _joined(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _shares(found: Found, shares: FloatArray) -> str:

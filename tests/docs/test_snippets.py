@@ -44,7 +44,7 @@ def commands(text):
         elif fence in ("", "bash") or (fence is None and line.startswith("    ")):
             found.append(re.split(r"\s{3,}|\s#", line.strip())[0])
     found += re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    pattern = r"(?:[A-Z_0-9]+=\S+ +)*(?:\.venv/bin/)?(python|make|pip) "
+    pattern = r"(?:[A-Z_0-9]+=\S+ +)*(?:\.venv/bin/)?(python|make|pip|krda) "
     return dict.fromkeys(one.partition(" && ")[0] for one in found if re.match(pattern, one))
 
 
@@ -100,7 +100,7 @@ def test_a_command_is_one_that_its_program_understands(command, monkeypatch, cap
         for named in re.findall(r"[.a]\[([\w,-]+)\]", command):
             assert set(named.split(",")) <= set(extras)
         return
-    program, arguments = words[1], words[2:]
+    program, arguments = (words[0], words[1:]) if words[0] == "krda" else (words[1], words[2:])
     if program == "-m":
         program, *arguments = arguments
     if program == "experiments.run":

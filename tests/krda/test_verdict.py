@@ -77,8 +77,8 @@ def test_the_evidence_is_five_sentences_at_most_and_the_numbers_are_json():
     voters = [candidate(kind, excess=1.0) for kind in ("standardize", "quantiles", "linear")]
     verdict = judge(found("columns", [plain, *voters], agreement=0.9, outside=0.1))
     assert len(verdict.evidence) <= 5
-    assert "20.0 deviations" in verdict.evidence[0]
-    assert "1.0 deviations" in verdict.evidence[0]
+    assert "lies 20 from" in verdict.evidence[0]
+    assert "1.0 after standardize, quantiles and linear" in verdict.evidence[0]
     assert verdict.with_evidence(["First."]).evidence[0] == "First."
     assert len(verdict.with_evidence(["First."]).evidence) <= 5
     assert json.loads(json.dumps(verdict.to_dict(), allow_nan=False))["advice"] == "adapted"

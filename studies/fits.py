@@ -3,7 +3,7 @@
 ::
 
     python -m studies.fits transport hepmass_sim               (docs/reproduction.md)
-    python -m studies.fits trust moons hepmass_sim amazon      (docs/own_tables.md)
+    python -m studies.fits trust moons hepmass_sim amazon      (docs/trust.md)
 
 ``transport`` writes ``results/transport/NAME.csv``: the Kolmogorov-Smirnov statistics of the
 columns and the energy distance of whole rows, between the source and the target as they are,

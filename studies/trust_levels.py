@@ -1,4 +1,4 @@
-"""How often the label-free check objects when it must not, and when it must (docs/own_tables.md).
+"""How often the label-free check objects when it must not, and when it must (docs/trust.md).
 
 ``python -m studies.trust_levels`` draws tables with a known answer, lets stand-ins for KRDA
 transport them in a known way, and counts what :func:`krda.trust.assess` would say.

@@ -1,9 +1,9 @@
-"""Two CSV files of your own: predictions, and whether to trust them.
+"""Two CSV files of your own: predictions, and whether to use them.
 
     python examples/own_csv.py
 
 writes the two files that you would bring, and runs the command
-``python -m krda source.csv target.csv --label sold``.
+``krda adapt source.csv target.csv --label sold``.
 """
 
 import subprocess
@@ -22,7 +22,7 @@ target = pd.DataFrame({"weight": rng.normal(5, 2, 200), "price": rng.normal(-1, 
 for name, table in (("source", source), ("target", target)):
     table.to_csv(folder / f"{name}.csv", index=False)
 
-command = [sys.executable, "-m", "krda", folder / "source.csv", folder / "target.csv",
+command = [sys.executable, "-m", "krda", "adapt", folder / "source.csv", folder / "target.csv",
            "--label", "sold", "--output", folder / "predictions.csv"]  # fmt: skip
 subprocess.run(command, check=True)
 

@@ -78,10 +78,10 @@ def _frame(X: NDArray[Any]) -> pd.DataFrame:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = command("verdicts", "Count right and wrong verdicts.")
-    parser.add_argument("which", nargs="*", choices=("simulated", "tables"), default=[])
+    parser.add_argument("--only", choices=("simulated", "tables"))
     options = parser.parse_args(arguments)
     for which, tables in (("simulated", simulated), ("tables", real)):
-        if not options.which or which in options.which:
+        if options.only in (None, which):
             rows = pd.DataFrame([measure(*given) for given in tables()])
             write_csv(rows, FOLDER / f"{which}.csv")
 

@@ -44,7 +44,7 @@ def commands(text):
         elif fence in ("", "bash") or (fence is None and line.startswith("    ")):
             found.append(re.split(r"\s{3,}|\s#", line.strip())[0])
     found += re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    pattern = r"(?:[A-Z_0-9]+=\S+ +)*(?:\.venv/bin/)?(python|make|pip|krda) "
+    pattern = r"(?:[A-Z_0-9]+=\S+ +)*(?:\.venv/bin/)?(python |make |pip |krda \w+ \S+\.)"
     return dict.fromkeys(one.partition(" && ")[0] for one in found if re.match(pattern, one))
 
 

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from krda import transport
+import krda.transport
 from krda._fast import kernels
 from krda._switch import accelerates
 from krda.density import mixture
@@ -67,8 +67,8 @@ def _transform(density: RNADEDensity, rows: Tensor, *, inverse: bool) -> Tensor:
     n, d = rows.shape
     result = rows.new_empty(d, n)
     with torch.no_grad():
-        for start in range(0, n, transport.BLOCK_ROWS):
-            block = slice(start, start + transport.BLOCK_ROWS)
+        for start in range(0, n, krda.transport.BLOCK_ROWS):
+            block = slice(start, start + krda.transport.BLOCK_ROWS)
             columns, out = rows[block].mT.contiguous(), result[:, block]
             a = density.c.unsqueeze(1).repeat(1, columns.shape[1])
             h, heads = torch.empty_like(a), a.new_empty(density.head_bias.shape[1], a.shape[1])

@@ -39,6 +39,7 @@ class Sizes:
     limits: Limits
     transport: tuple[tuple[int, int], ...]
     scale: tuple[int, ...]
+    alignment: tuple[int, ...]
     max_steps: int
 
     @property
@@ -52,10 +53,13 @@ SIZES = {
         Limits(),
         transport=(*((d, n) for d in (2, 27) for n in (1_000, 10_000, 100_000)), (100, 1_000)),
         scale=(1_000, 10_000, 100_000, 1_000_000),
+        alignment=(900, 10_000, 100_000),
         max_steps=1000,
     ),
-    "quick": Sizes(Limits(3, 0.3, 10.0), ((2, 1_000), (2, 5_000), (27, 500)), (500, 2_000), 100),
-    "tiny": Sizes(Limits(1, 60.0, 60.0), ((3, 50), (3, 80)), (60, 90), 5),
+    "quick": Sizes(
+        Limits(3, 0.3, 10.0), ((2, 1_000), (2, 5_000), (27, 500)), (500, 2_000), (300,), 100
+    ),
+    "tiny": Sizes(Limits(1, 60.0, 60.0), ((3, 50), (3, 80)), (60, 90), (60,), 5),
 }
 
 
@@ -166,6 +170,28 @@ def scale_groups(sizes: Sizes) -> Iterator[list[Case]]:
         ]
 
 
+# Alignments, which need no density
+
+
+def prepare_alignment(n: int, d: int, method: str) -> Prepared:
+    """Prepare the fit of an alignment, without a classifier that costs anything."""
+    rows = domains(n, d)
+    make: Any = getattr(import_module("krda"), method)
+    make(DummyClassifier()).fit(*domains(40, 2))
+    return Prepared(lambda: make(DummyClassifier()).fit(*rows))
+
+
+def alignment_groups(sizes: Sizes) -> Iterator[list[Case]]:
+    """The choice among alignments, and the one of them that costs most."""
+    for n in sizes.alignment:
+        size = {"d": _D, "n": n}
+        yield [
+            Case("AutoAdaptation.fit", prepare_alignment, {**size, "method": "AutoAdaptation"}),
+            Case("AffineAlignment.fit", prepare_alignment, {**size, "method": "AffineAlignment"},
+                 compared_to="AutoAdaptation.fit"),
+        ]  # fmt: skip
+
+
 # Repetitions fitted together
 
 
@@ -224,4 +250,9 @@ def together_groups(sizes: Sizes) -> Iterator[list[Case]]:
 
 
 # A section is a file, and a table of the page.
-SECTIONS = {"transport": transport_groups, "scale": scale_groups, "together": together_groups}
+SECTIONS = {
+    "transport": transport_groups,
+    "scale": scale_groups,
+    "together": together_groups,
+    "alignment": alignment_groups,
+}

@@ -19,12 +19,16 @@ from numpy.typing import NDArray
 from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import unlock
 from experiments.datasets.tables import Tables
+from experiments.reading.markdown import between, grid
 from experiments.store.frame import write_csv
+from experiments.whole_files import write_text
 from krda.adaptation import Pair
 from studies.common import ROOT, command
 from studies.simulated_shifts import KINDS, draw
 
-FOLDER = ROOT / "results/verdicts"
+FOLDER, PAGE = ROOT / "results/verdicts", ROOT / "docs/own_tables.md"
+BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
+CLOSE = 2.0  # points within which a method is as good as another
 SINGLE = ("plain", "reweighted", "standardize", "quantiles", "linear", "affine")
 N_DRAWS, N_TABLES = 3, 10
 
@@ -71,6 +75,40 @@ def measure(name: str, number: int, tables: Any) -> dict[str, Any]:
     return row
 
 
+def means(rows: dict[str, pd.DataFrame]) -> str:
+    """Mean accuracies of the advised predictions and of each single method."""
+    shown = ["auto", *SINGLE, "best"]
+    names = {"auto": "as advised", "best": "best of these each time"}
+    cells = [[which, *(f"{frame[m].mean():.1f}" for m in shown)] for which, frame in rows.items()]
+    return grid(["tables", *(names.get(m, m) for m in shown)], cells)
+
+
+def counts(rows: dict[str, pd.DataFrame]) -> str:
+    """How often each advice was given, and how far its predictions are from those of others."""
+    header = [
+        "tables", "advice", "given", "points below the best", "below the best", "below plain",
+        "below standardised", "rows not abstained from", "right on these",
+    ]  # fmt: skip
+    cells = []
+    for which, frame in rows.items():
+        for advice, part in frame.groupby("advice", sort=True):
+            behind = [
+                (part[m] - part["auto"] > CLOSE).sum() for m in ("best", "plain", "standardize")
+            ]
+            cells.append(
+                [which, advice, len(part), f"{(part['best'] - part['auto']).mean():.1f}", *behind]
+                + [f"{part[c].mean():.0f} %" for c in ("covered", "accuracy_covered")]
+            )
+    return grid(header, [[str(cell) for cell in line] for line in cells])
+
+
+def render() -> None:
+    """Write the tables of the page."""
+    rows = {which: pd.read_csv(FOLDER / f"{which}.csv") for which in ("simulated", "tables")}
+    text = between(PAGE.read_text(encoding="utf-8"), BEGIN, END, f"{means(rows)}\n\n{counts(rows)}")
+    write_text(PAGE, text)
+
+
 def _frame(X: NDArray[Any]) -> pd.DataFrame:
     return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
 
@@ -78,12 +116,13 @@ def _frame(X: NDArray[Any]) -> pd.DataFrame:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = command("verdicts", "Count right and wrong verdicts.")
-    parser.add_argument("--only", choices=("simulated", "tables"))
+    parser.add_argument("--render", action="store_true", help="write the page only")
     options = parser.parse_args(arguments)
     for which, tables in (("simulated", simulated), ("tables", real)):
-        if options.only in (None, which):
+        if not options.render:
             rows = pd.DataFrame([measure(*given) for given in tables()])
             write_csv(rows, FOLDER / f"{which}.csv")
+    render()
 
 
 if __name__ == "__main__":

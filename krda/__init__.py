@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from krda._version import __version__
 
 if TYPE_CHECKING:
-    from krda.adaptation import Adaptation as Adaptation
-    from krda.adaptation import adapt as adapt
+    from krda.adaptation.adapt import Adaptation as Adaptation
+    from krda.adaptation.adapt import adapt as adapt
+    from krda.adaptation.saving import load as load
+    from krda.adaptation.saving import save as save
+    from krda.adaptation.verdict import Verdict as Verdict
     from krda.alignment.auto import AutoAdaptation as AutoAdaptation
     from krda.alignment.estimators import AffineAlignment as AffineAlignment
     from krda.alignment.estimators import ClassReweighting as ClassReweighting
@@ -25,16 +28,13 @@ if TYPE_CHECKING:
     from krda.density.training import TrainingHistory as TrainingHistory
     from krda.density.training import TrainingOptions as TrainingOptions
     from krda.estimator import KRDA as KRDA
-    from krda.saving import load as load
-    from krda.saving import save as save
     from krda.transformer import KnotheRosenblatt as KnotheRosenblatt
     from krda.transport import Density as Density
     from krda.transport import knothe_rosenblatt as knothe_rosenblatt
-    from krda.verdict import Verdict as Verdict
 
 # Loaded when they are first asked for: `python -m krda --help` needs no numerical library.
 _MODULES = {
-    "Adaptation": "adaptation",
+    "Adaptation": "adaptation.adapt",
     "AffineAlignment": "alignment.estimators",
     "AlignedClassifier": "base",
     "AutoAdaptation": "alignment.auto",
@@ -52,11 +52,11 @@ _MODULES = {
     "Standardize": "alignment.estimators",
     "TrainingHistory": "density.training",
     "TrainingOptions": "density.training",
-    "Verdict": "verdict",
-    "adapt": "adaptation",
+    "Verdict": "adaptation.verdict",
+    "adapt": "adaptation.adapt",
     "knothe_rosenblatt": "transport",
-    "load": "saving",
-    "save": "saving",
+    "load": "adaptation.saving",
+    "save": "adaptation.saving",
 }
 
 __all__ = ["__version__", *_MODULES]

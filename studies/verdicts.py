@@ -22,7 +22,7 @@ from experiments.datasets.tables import Tables
 from experiments.reading.markdown import between, grid
 from experiments.store.frame import write_csv
 from experiments.whole_files import write_text
-from krda.adaptation import Pair
+from krda.adaptation.adapt import Pair
 from studies.common import ROOT, command
 from studies.simulated_shifts import KINDS, draw
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader
 
-from krda.adaptation import Adaptation
+from krda.adaptation.adapt import Adaptation
 from krda.command.output import write_whole
 from krda.diagnostics import column_distances
 from krda.validation import FloatArray

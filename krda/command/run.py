@@ -29,8 +29,8 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
     source, target = _tables(options, console)
     names = identifiers(target, options.id, options.label)
     source, target = (t.drop(columns=options.id or [], errors="ignore") for t in (source, target))
-    from krda.adaptation import adapt as adapt_tables
-    from krda.labelled import choose_by_labels
+    from krda.adaptation.adapt import adapt as adapt_tables
+    from krda.adaptation.labelled import choose_by_labels
 
     with _warnings_as_notes(console):
         if options.target_labels:
@@ -54,7 +54,7 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
     }
     text = f"{verdict}\n\n{_columns(found.encoder)}\n\nPredictions: {options.output}"
     if options.save:
-        from krda.saving import save
+        from krda.adaptation.saving import save
 
         save(found, options.save)
         text += f"\nModel: {options.save}"
@@ -70,7 +70,7 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
 def check(options: argparse.Namespace, console: Console) -> Status:
     """Say which shift it is, and what would help."""
     source, target = _tables(options, console)
-    from krda.adaptation import adapt as adapt_tables
+    from krda.adaptation.adapt import adapt as adapt_tables
 
     with _warnings_as_notes(console):
         found = adapt_tables(source, target, options.label, **_settings(options, console))
@@ -86,7 +86,7 @@ def check(options: argparse.Namespace, console: Console) -> Status:
 def compare(options: argparse.Namespace, console: Console) -> Status:
     """Predict by all methods; say where they disagree, and which labels they get right."""
     source, target = _tables(options, console)
-    from krda.labelled import compare_methods
+    from krda.adaptation.labelled import compare_methods
 
     labelled = None
     if options.target_labels:
@@ -103,7 +103,7 @@ def compare(options: argparse.Namespace, console: Console) -> Status:
 def predict(options: argparse.Namespace, console: Console) -> Status:
     """Predict the rows of a new file by a saved model."""
     check_outputs([options.output], [options.model, options.new], force=options.force)
-    from krda.saving import load
+    from krda.adaptation.saving import load
 
     found = load(options.model)
     new = _read(options.new, options, console)

@@ -14,8 +14,8 @@ from csv_files import change, column, set_column
 
 from krda import AutoAdaptation, adapt, load
 from krda.__main__ import CLASSIFIERS, METHODS, main
-from krda.adaptation import CLASSIFIERS as MADE_CLASSIFIERS
-from krda.adaptation import METHODS as MADE_METHODS
+from krda.adaptation.classifiers import CLASSIFIERS as MADE_CLASSIFIERS
+from krda.adaptation.methods import METHODS as MADE_METHODS
 from krda.command.output import write_predictions, write_whole
 from krda.tables import TableError, read_table
 

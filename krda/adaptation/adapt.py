@@ -9,29 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
+from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
+from krda.adaptation.methods import METHODS
+from krda.adaptation.verdict import Found, Verdict, judge
 from krda.alignment.auto import AutoAdaptation
-from krda.alignment.estimators import (
-    AffineAlignment,
-    ClassReweighting,
-    ColumnQuantiles,
-    LinearOT,
-    Standardize,
-)
 from krda.tables.encode import TableEncoder
 from krda.tables.labels import labels_of
 from krda.validation import FloatArray
-from krda.verdict import Found, Verdict, judge
-
-CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
 
 #: Source rows that the plain classifier is checked on, at most.
 _CHECKED_ROWS = 3000
@@ -44,104 +30,11 @@ _WIDTHS = 1.0
 _SURE = 0.5
 
 
-class ValidCategories(TransformerMixin, BaseEstimator):
-    """Make columns of zeros and ones that an alignment has moved zeros and ones again.
-
-    Parameters
-    ----------
-    groups : list of list of int, default=()
-        Numbers of the columns that are one category each. The largest becomes one, the others
-        zero; a column alone becomes what it is nearer to.
-
-    Examples
-    --------
-    >>> ValidCategories([[0, 1], [2]]).fit_transform([[0.4, 0.7, 0.2, 5.0]]).tolist()
-    [[0.0, 1.0, 0.0, 5.0]]
-    """
-
-    def __init__(self, groups: Any = ()) -> None:
-        self.groups = groups
-
-    def fit(self, X: Any, y: Any = None) -> ValidCategories:
-        """Do nothing: nothing has to be learnt."""
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def transform(self, X: Any) -> FloatArray:
-        """Give rows with valid categories.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        valid : ndarray of shape (n, d)
-        """
-        valid = np.array(X, dtype=np.float64)
-        for group in self.groups:
-            columns = valid[:, group]
-            one = columns >= 0.5 if len(group) == 1 else _first_largest(columns)
-            valid[:, group] = one
-        return valid
-
-
-def _first_largest(columns: FloatArray) -> NDArray[np.bool_]:
-    return np.arange(columns.shape[1]) == columns.argmax(axis=1)[:, np.newaxis]
-
-
-def make_classifier(name: str, groups: Any, labels: NDArray[Any], seed: int) -> Any:
-    """Make one of the named classifiers; each gives probabilities and takes weights.
-
-    It can be fitted to two thirds of the rows with these labels.
-    """
-    fewest = int(np.unique(labels, return_counts=True)[1].min())
-    n_folds = max(2, min(5, 2 * fewest // 3))
-    before = ValidCategories(groups), StandardScaler()
-    if name == "svm":
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        calibrated = CalibratedClassifierCV(SVC(random_state=seed), cv=folds, ensemble=False)
-        return make_pipeline(*before, calibrated)
-    if name == "logistic":
-        return make_pipeline(*before, LogisticRegression(max_iter=1000))
-    if name == "forest":
-        return make_pipeline(before[0], RandomForestClassifier(random_state=seed))
-    return make_pipeline(before[0], HistGradientBoostingClassifier(random_state=seed))
-
-
-def _krda(classifier: Any, seed: int) -> Any:
-    from krda.estimator import KRDA
-
-    return KRDA(
-        alignment="auto", column_order="consensus", classifier=classifier, random_state=seed
-    )
-
-
-def _plain(classifier: Any, seed: int) -> Any:
-    del seed
-    return ClassReweighting(classifier, class_shares="source")
-
-
-#: From a method's name to a function of a classifier and a seed that makes it.
-METHODS: dict[str, Callable[[Any, int], Any]] = {
-    "auto": lambda classifier, seed: AutoAdaptation(classifier, random_state=seed),
-    "plain": _plain,
-    "reweighted": lambda classifier, seed: ClassReweighting(classifier),
-    "standardize": lambda classifier, seed: Standardize(classifier),
-    "quantiles": lambda classifier, seed: ColumnQuantiles(classifier),
-    "linear": lambda classifier, seed: LinearOT(classifier),
-    "affine": lambda classifier, seed: AffineAlignment(classifier),
-    "krda": _krda,
-}
-
-
 @dataclass(frozen=True, eq=False)
 class Adaptation:
     """Two tables that were adapted: predictions for rows of the target, and a verdict.
 
-    Made by :func:`adapt`, or read from a file by :func:`krda.saving.load`.
+    Made by :func:`adapt`, or read from a file by :func:`krda.adaptation.saving.load`.
 
     Attributes
     ----------

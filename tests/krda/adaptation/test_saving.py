@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from krda import adapt, load, save
-from krda.adaptation import CLASSIFIERS, METHODS
-from krda.saving import _is_sound, _trees
+from krda.adaptation.classifiers import CLASSIFIERS
+from krda.adaptation.methods import METHODS
+from krda.adaptation.saving import _is_sound, _trees
 from krda.tables import TableError
 
 skops_io = pytest.importorskip("skops.io")

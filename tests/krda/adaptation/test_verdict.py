@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from krda.adaptation.verdict import Found, judge
 from krda.alignment.choice import Candidate, Choice
 from krda.alignment.fitting import Fitted
-from krda.verdict import Found, judge
 
 
 def candidate(kind="none", excess=0.0, *, chosen=True, shares=(0.5, 0.5), of="source"):

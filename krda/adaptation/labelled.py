@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from krda.adaptation import METHODS, Pair
+from krda.adaptation.adapt import Pair
+from krda.adaptation.methods import METHODS
 from krda.tables.read import TableError
 
 #: Chance of a false alarm at which another method replaces the one that was chosen without labels.

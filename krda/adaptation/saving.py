@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krda._version import __version__
-from krda.adaptation import Adaptation
+from krda.adaptation.adapt import Adaptation
+from krda.adaptation.verdict import Verdict
 from krda.tables.read import TableError
-from krda.verdict import Verdict
 
 #: Number of the format. A change of what is saved makes it larger.
 FORMAT = 1
@@ -26,7 +26,7 @@ FORMAT = 1
 #: Types beyond those that skops trusts that a file may hold.
 TYPES = (
     "functools.partial",
-    "krda.adaptation.ValidCategories",
+    "krda.adaptation.classifiers.ValidCategories",
     "krda.alignment.auto.AutoAdaptation",
     "krda.alignment.choice.Candidate",
     "krda.alignment.choice.Choice",

@@ -75,6 +75,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     actions = [action for sub in commands.choices.values() for action in sub._actions]
     _Parser.known = [*_COMMANDS, *(name for action in actions for name in action.option_strings)]
     options = parser.parse_args(arguments)
+    if getattr(options, "seed", 0) < 0:
+        parser.error(f"--seed must not be negative, got {options.seed}")
+    if getattr(options, "method", "auto") != "auto" and options.target_labels:
+        parser.error("--target-labels choose the method: leave out --method")
     if options.separator is not None:
         options.separator = options.separator.replace("\\t", "\t")
     return options
@@ -92,7 +96,7 @@ def _of_files(parser: argparse.ArgumentParser, command: str) -> None:
         "(default: found)")  # fmt: skip
     add("--decimal", choices=(".", ","), help="decimal mark of text files (default: found)")
     add("--encoding", help="of text files (default: found)")
-    add("--quiet", action="store_true", help="print the verdict and errors alone")
+    add("--quiet", action="store_true", help="print the result and errors alone")
     add("--json", action="store_true", help="print the result as JSON")
 
 
@@ -131,7 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         console.complain(f'{error.name} is missing. Install it: pip install "krda[cli]".')
         return 1
-    except (ValueError, ArithmeticError, MemoryError, RuntimeError, OSError) as error:
+    except OSError as error:
+        console.complain(f"{error.filename or 'a file'}: {error.strerror or error}.")
+        return 1
+    except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
         console.complain(str(error) or type(error).__name__)
         return 1
     return 3 if console.lost else status

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from krda.command.console import printable
+from krda.printing import printable
 
 ERROR_LENGTH = 2000
 """Most characters of an error that a record keeps."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
@@ -16,14 +17,19 @@ from krda.adaptation.methods import METHODS
 from krda.adaptation.verdict import Found, Verdict, judge
 from krda.alignment.auto import AutoAdaptation
 from krda.tables.encode import TableEncoder
+from krda.tables.errors import TableError
 from krda.tables.labels import labels_of
 from krda.validation import FloatArray
+
+#: Source rows from which the user is told that an SVM takes long.
+_MANY_ROWS = 10_000
 
 #: Source rows that the plain classifier is checked on, at most.
 _CHECKED_ROWS = 3000
 
-#: A target row is far outside if a column leaves the adapted source's range by more widths.
-_WIDTHS = 1.0
+#: A target row is an outlier if a column is further from the quartiles than their distance, times
+#: this.
+_WIDTHS = 10.0
 
 #: A prediction is abstained from if its probability is not at least this far from chance to
 #: certainty.
@@ -168,6 +174,8 @@ class Pair:
         The classifier itself, unfitted.
     random_state : int
     progress : callable
+    fitted : dict
+        The methods that were fitted, by name.
     """
 
     encoder: TableEncoder
@@ -178,6 +186,7 @@ class Pair:
     final: Any
     random_state: int
     progress: Callable[[str], None]
+    fitted: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -190,7 +199,16 @@ class Pair:
             raise ValueError(
                 f"classifier must be one of {', '.join(CLASSIFIERS)}, got {classifier!r}."
             )
+        if isinstance(drop, str) or isinstance(categories, str):
+            raise TypeError("drop and categories must be lists of column names.")
         ys = labels_of(source, label)
+        if classifier == "svm" and len(source) > _MANY_ROWS:
+            progress(f"an SVM on {len(source)} rows takes long; 'boosting' does not")
+        if len(target) < 2:
+            raise TableError(
+                f"The target has {len(target)} rows: at least 2 are needed to see how it differs. "
+                "For single rows adapt to more, save the model, and predict them by it."
+            )
         frames = [frame.drop(columns=[label], errors="ignore") for frame in (source, target)]
         progress("encoding the columns")
         encoder = TableEncoder(drop=list(drop), categories=list(categories)).fit(*frames)
@@ -199,41 +217,75 @@ class Pair:
         return cls(encoder, Xs, ys, Xt, classifier, final, random_state, progress)
 
     def fit(self, method: str) -> Any:
-        """Fit a method of :data:`METHODS`; raise ValueError for another."""
+        """Fit a method of :data:`METHODS`, once; raise ValueError for another."""
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
-        self.progress(f"fitting {method}")
-        return METHODS[method](self.final, self.random_state).fit(self.Xs, self.ys, self.Xt)
+        if method not in self.fitted:
+            self.progress(f"fitting {method}")
+            model = METHODS[method](self.final, self.random_state)
+            self.fitted[method] = model.fit(self.Xs, self.ys, self.Xt)
+        return self.fitted[method]
 
     def adapt(self, method: str = "auto") -> Adaptation:
         """Fit a method, and judge by what "auto" finds."""
-        model = self.fit(method)
-        auto = model if method == "auto" else self.fit("auto")
+        auto = self.fit("auto")
+        model = auto if method == "auto" else self.fit(method)
         self.progress("checking the classifier on the source")
-        return Adaptation(self.encoder, model, method, self.classifier, judge(self._found(auto)))
+        verdict = judge(self._found(auto))
+        if method != "auto":
+            verdict = verdict.with_evidence(
+                f"You chose the method {method}; the verdict is on what would be chosen else."
+            )
+        return Adaptation(self.encoder, model, method, self.classifier, verdict)
 
     def _found(self, auto: AutoAdaptation) -> Found:
         """Gather what a verdict is made from."""
-        Xs, ys, Xt, seed = self.Xs, self.ys, self.Xt, self.random_state
-        rows = np.random.default_rng(seed).permutation(len(Xs))[:_CHECKED_ROWS]
-        kept = [c for c in auto.classes_ if (ys[rows] == c).sum() >= 3]
-        rows = rows[np.isin(ys[rows], kept)]
-        folds = StratifiedKFold(3, shuffle=True, random_state=seed)
-        plain = make_classifier(self.classifier, self.encoder.groups_, ys[rows], seed)
-        right = cross_val_predict(plain, Xs[rows], ys[rows], cv=folds) == ys[rows]
-        predicted = auto.predict(Xt)
-        mapped = auto.transform(Xs)
-        low, high = mapped.min(axis=0), mapped.max(axis=0)
-        reach = _WIDTHS * (high - low)
-        outside = ((Xt < low - reach) | (Xt > high + reach)).any(axis=1)
+        rows = _some_of_each(self.ys, self.random_state)
+        y = self.ys[rows]
+        plain = make_classifier(self.classifier, self.encoder.groups_, y, self.random_state)
+        folds = StratifiedKFold(3, shuffle=True, random_state=self.random_state)
+        said = cross_val_predict(plain, self.Xs[rows], y, cv=folds, method="predict_proba")
+        codes = np.searchsorted(auto.classes_, y)
+        shares = np.bincount(codes) / len(codes)
+        predicted = auto.predict(self.Xt)
         return Found(
             choice=auto.alignment_.choice,
             labels=[str(c) for c in auto.classes_],
-            source_shares=np.array([(ys == c).mean() for c in auto.classes_]),
+            source_shares=np.array([(self.ys == c).mean() for c in auto.classes_]),
             predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),
-            agreement=float((auto.agreement(Xt) == 1).mean()),
-            source_right=int(right.sum()),
-            source_rows=len(rows),
-            majority=max(float((ys[rows] == c).mean()) for c in kept),
-            outside=float(outside.mean()),
+            agreement=float((auto.agreement(self.Xt) == 1).mean()),
+            source_accuracy=float((said.argmax(axis=1) == codes).mean()),
+            majority=float(shares.max()),
+            by_chance=_by_chance(said, codes),
+            target_rows=len(self.Xt),
+            outlying=self._outlying(),
         )
+
+    def _outlying(self) -> float:
+        """Share of the target rows that are far from the others in a column of numbers."""
+        categories = [j for group in self.encoder.groups_ for j in group]
+        X = np.delete(self.Xt, categories, axis=1)
+        low, high = np.quantile(X, [0.25, 0.75], axis=0)
+        reach = np.where(high > low, _WIDTHS * (high - low), np.inf)
+        return float(((low - reach > X) | (high + reach < X)).any(axis=1).mean())
+
+
+def _by_chance(probabilities: FloatArray, codes: NDArray[Any]) -> float:
+    """Probability of ranking rows of a class before others as well as this by chance.
+
+    Of the class that is ranked best, corrected for the number of classes. Frequent classes are no
+    better than rare ones here, as they are in the accuracy.
+    """
+    each = [
+        mannwhitneyu(p[codes == label], p[codes != label], alternative="greater").pvalue
+        for label, p in enumerate(probabilities.T)
+    ]
+    return float(min(1.0, len(each) * min(each)))
+
+
+def _some_of_each(ys: NDArray[Any], seed: int) -> NDArray[np.intp]:
+    """Draw rows at random, a bounded number of them, with three of each class at least."""
+    order = np.random.default_rng(seed).permutation(len(ys))
+    number = pd.Series(order).groupby(ys[order]).cumcount().to_numpy()
+    first = np.argsort(number >= 3, kind="stable")
+    return order[first[: max(_CHECKED_ROWS, int((number < 3).sum()))]]

@@ -27,7 +27,8 @@ class ValidCategories(TransformerMixin, BaseEstimator):
     ----------
     groups : list of list of int, default=()
         Numbers of the columns that are one category each. The largest becomes one, the others
-        zero; a column alone becomes what it is nearer to.
+        zero; a column alone becomes what it is nearer to. Zeros alone, a level that is unknown,
+        stay.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class ValidCategories(TransformerMixin, BaseEstimator):
         for group in self.groups:
             columns = valid[:, group]
             one = columns >= 0.5 if len(group) == 1 else _first_largest(columns)
-            valid[:, group] = one
+            valid[:, group] = one & columns.any(axis=1, keepdims=True)
         return valid
 
 

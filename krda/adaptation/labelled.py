@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from krda.adaptation.adapt import Pair
+from krda.adaptation.adapt import Adaptation, Pair
 from krda.adaptation.methods import METHODS
-from krda.tables.read import TableError
+from krda.adaptation.verdict import Advice, advice_for
+from krda.tables.errors import TableError, listed
 
 #: Chance of a false alarm at which another method replaces the one that was chosen without labels.
 LEVEL = 0.05
@@ -20,92 +22,111 @@ _N_METHODS = 4  # that a sentence names
 
 
 def compare_methods(
-    source: pd.DataFrame,
-    target: pd.DataFrame,
-    labelled: pd.DataFrame | None,
-    label: str,
-    **settings: Any,
+    pair: Pair, labelled: pd.DataFrame | None = None, label: str | None = None
 ) -> pd.DataFrame:
     """Fit every method, and say how each predicts the target.
 
     Parameters
     ----------
-    source, target : DataFrame
-        As those of :func:`krda.adapt`.
-    labelled : DataFrame or None
+    pair : Pair
+    labelled : DataFrame, default=None
         Target rows with labels, which no fit is given.
-    label : str
-        The column of labels.
-    **settings
-        Further ones of :func:`krda.adapt`, except ``method``.
+    label : str, default=None
+        Their column of labels.
 
     Returns
     -------
     table : DataFrame
         A row for each method: ``same``, the share of target rows with the prediction of "auto";
-        ``share_...``, of each class among the predictions; ``seconds``; and with labelled rows
-        ``rows``, ``right``, ``accuracy`` and its 95 % interval (Wilson's), ``low`` and ``high``;
-        ``better`` and ``worse``, the rows that this method gets right and "auto" does not, and
-        the other way round.
+        ``share_...``, of each class among the predictions; and with labelled rows ``rows``,
+        ``right``, ``accuracy`` and its 95 % interval (Wilson's), ``low`` and ``high``; ``better``
+        and ``worse``, the rows that this method gets right and "auto" does not, and the other way
+        round.
 
     Raises
     ------
     TableError
-        Tables that cannot be worked with, or labelled rows whose labels the source has not.
+        Labelled rows that cannot be read, or have labels that the source has not.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> source = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
+    >>> source["kind"] = np.where(source["a"] > 0, "big", "small")
+    >>> pair = Pair.of(source, 3 * source[["a", "b"]], "kind", classifier="logistic")
+    >>> compare_methods(pair)["same"]["auto"]
+    np.float64(1.0)
     """
-    truth = None if labelled is None else _truth(source, labelled, label)
-    pair = Pair.of(source, target, label, **settings)
-    rows: dict[str, dict[str, Any]] = {}
-    of_auto: Any = None
-    hits_of_auto: Any = None
+    truth = rows = None
+    if labelled is not None:
+        truth = _truth(pair, labelled, label)
+        rows = pair.encoder.transform(labelled)
+    auto = pair.fit("auto")
+    table = {}
     for method in METHODS:
-        start = time.monotonic()
         model = pair.fit(method)
         predicted = model.predict(pair.Xt)
-        of_auto = predicted if of_auto is None else of_auto
-        row: dict[str, Any] = {"same": float((predicted == of_auto).mean())}
-        row |= {f"share_{c}": float((predicted == c).mean()) for c in model.classes_}
-        row["seconds"] = round(time.monotonic() - start, 1)
-        if labelled is not None and truth is not None:
-            hits = model.predict(pair.encoder.transform(labelled)) == truth
-            hits_of_auto = hits if hits_of_auto is None else hits_of_auto
-            row |= _of_labels(hits, hits_of_auto)
-        rows[method] = row
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+        table[method] = {"same": (predicted == auto.predict(pair.Xt)).mean()}
+        table[method] |= {f"share_{c}": (predicted == c).mean() for c in model.classes_}
+        if rows is not None:
+            table[method] |= _of_labels(model.predict(rows) == truth, auto.predict(rows) == truth)
+    return pd.DataFrame.from_dict(table, orient="index").rename_axis("method")
 
 
-def choose_by_labels(
-    source: pd.DataFrame, target: pd.DataFrame, labelled: pd.DataFrame, label: str, **settings: Any
-) -> tuple[str, list[str]]:
-    """Choose a method by labelled target rows: another than "auto" only if it is surely better.
+def adapt_by_labels(pair: Pair, labelled: pd.DataFrame, label: str) -> Adaptation:
+    """Adapt by the method that labelled target rows choose: another than "auto" only if surely.
 
     Parameters
     ----------
-    source, target, labelled, label, **settings
-        As those of :func:`compare_methods`.
+    pair : Pair
+    labelled : DataFrame
+        Target rows with labels, which no fit is given.
+    label : str
+        Their column of labels.
 
     Returns
     -------
-    method : str
-        The one with most labels right among those that beat "auto" by a sign test, one-sided at
-        5 % over all methods; else "auto".
-    evidence : list of str
-        A sentence with the accuracies of the best methods.
+    adaptation : Adaptation
+        Its method has most labels right among those that beat "auto" by a sign test, one-sided at
+        5 % for all methods together; else it is "auto". The verdict names the accuracies. If the
+        method surely beats the most frequent class, its predictions are advised.
+
+    Raises
+    ------
+    TableError
+        As :func:`compare_methods`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> source = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
+    >>> source["kind"] = np.where(source["a"] > 0, "big", "small")
+    >>> target = 3 * source[["a", "b"]]
+    >>> pair = Pair.of(source, target, "kind", classifier="logistic")
+    >>> adapt_by_labels(pair, target.assign(kind=source["kind"])[:20], "kind").method
+    'auto'
     """
-    table = compare_methods(source, target, labelled, label, **settings)
+    table = compare_methods(pair, labelled, label)
     level = LEVEL / (len(table) - 1)
     ranked = table.sort_values("right", ascending=False, kind="stable")
-    better = [name for name, row in ranked.iterrows() if _chance(row) < level]
-    method = str(better[0]) if better else "auto"
-    first = [name for name in ranked.index if name != method][: _N_METHODS - 1]
-    named = [_accuracy(name, table.loc[name]) for name in [method, *first]]
-    return method, [f"Of {int(table['rows'].iloc[0])} labelled target rows, {'; '.join(named)}."]
+    better = [str(name) for name, row in ranked.iterrows() if _chance(row) < level]
+    method = better[0] if better else "auto"
+    others = [name for name in ranked.index if name != method][: _N_METHODS - 1]
+    named = [_accuracy(name, table.loc[name]) for name in [method, *others]]
+    sentence = f"Of {int(table['rows'].iloc[0])} labelled target rows, {'; '.join(named)}."
+    found = pair.adapt(method)
+    majority = labelled[label].value_counts(normalize=True).iloc[0]
+    advice: Advice | None = None
+    if table.loc[method, "low"] > majority:
+        advice = advice_for(found.verdict.numbers["shift"], method)
+    why = "labelled target rows confirm it"
+    return replace(found, verdict=found.verdict.with_evidence(sentence, advice, why))
 
 
 def _chance(row: Any) -> float:
     """Probability of being better than "auto" on as many rows by chance."""
     n = int(row.better + row.worse)
-    return binomtest(int(row.better), n, alternative="greater").pvalue if n else 1.0
+    return float(binomtest(int(row.better), n, alternative="greater").pvalue) if n else 1.0
 
 
 def _accuracy(name: str, row: Any) -> str:
@@ -113,7 +134,7 @@ def _accuracy(name: str, row: Any) -> str:
     return f"{name} gets {int(row.right)} right ({row.accuracy:.0%}, {interval})"
 
 
-def _of_labels(hits: Any, hits_of_auto: Any) -> dict[str, Any]:
+def _of_labels(hits: NDArray[np.bool_], hits_of_auto: NDArray[np.bool_]) -> dict[str, Any]:
     right, n = int(hits.sum()), len(hits)
     interval = binomtest(right, n).proportion_ci(method="wilson")
     return {
@@ -127,16 +148,17 @@ def _of_labels(hits: Any, hits_of_auto: Any) -> dict[str, Any]:
     }
 
 
-def _truth(source: pd.DataFrame, labelled: pd.DataFrame, label: str) -> Any:
+def _truth(pair: Pair, labelled: pd.DataFrame, label: str | None) -> NDArray[Any]:
     if label not in labelled:
-        raise TableError(f"The labelled target rows have no column {label!r}.")
-    if not len(labelled):
-        raise TableError("There are no labelled target rows.")
-    truth, known = labelled[label], set(source[label])
-    new = [value for value in truth.unique() if value not in known]
+        raise TableError(
+            f"The labelled target rows have no column {label!r}; their columns are "
+            f"{listed(labelled.columns)}."
+        )
+    truth, known = np.asarray(labelled[label]), set(pair.ys)
+    new = [value for value in pd.unique(truth) if value not in known]
     if new:
         raise TableError(
-            f"The labelled target rows have labels that the source has not: {new[:5]}. Write them "
-            "as the source does, or leave these rows out."
+            f"The labelled target rows have labels that the source has not: {listed(new)}. Write "
+            "them as the source does, or leave these rows out."
         )
-    return np.asarray(truth)
+    return truth

@@ -1,24 +1,23 @@
-"""Save what was adapted, and load it again without running code from the file.
+"""Save what was adapted, and load it again.
 
-A saved file is skops' format, a zip archive of arrays and JSON, with the version of its contents.
-Loading makes objects of scikit-learn and of the types in :data:`TYPES`, and of nothing else.
+A saved file is a line of JSON with the versions and a checksum, and an archive of skops: arrays,
+names and numbers. No code of a file is run, but scikit-learn trusts the arrays of a fitted model.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import zipfile
-from collections.abc import Iterator
+import secrets
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import sklearn
 
 from krda._version import __version__
 from krda.adaptation.adapt import Adaptation
 from krda.adaptation.verdict import Verdict
-from krda.tables.read import TableError
+from krda.tables.errors import TableError
 
 #: Number of the format. A change of what is saved makes it larger.
 FORMAT = 1
@@ -71,31 +70,47 @@ def save(adaptation: Adaptation, path: str | Path) -> None:
 
     Raises
     ------
-    OSError
+    TableError
         The file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from krda import adapt, load, save
+    >>> source = pd.DataFrame({"x": range(40), "big": ["no"] * 20 + ["yes"] * 20})
+    >>> target = source[["x"]] + 100
+    >>> found = adapt(source, target, "big")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(found, f"{folder}/model")
+    ...     again = load(f"{folder}/model")
+    >>> again.predict(target).equals(found.predict(target))
+    True
     """
     import skops.io
 
     state = {
-        "format": FORMAT,
-        "krda": __version__,
         "method": adaptation.method,
         "classifier": adaptation.classifier,
         "verdict": json.dumps(adaptation.verdict.to_dict()),
         "encoder": adaptation.encoder,
         "model": adaptation.model,
     }
-    path = Path(path).resolve()
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        temporary.write_bytes(skops.io.dumps(state))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = skops.io.dumps(state)
+    head = {
+        "format": FORMAT,
+        "krda": __version__,
+        "scikit-learn": sklearn.__version__,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    write_whole(Path(path), json.dumps(head).encode() + b"\n" + content)
 
 
 def load(path: str | Path) -> Adaptation:
     """Read an adaptation that :func:`save` wrote.
+
+    No code of the file is run. Still, load files of people you trust alone: the arrays of a forged
+    model can make scikit-learn read outside them.
 
     Parameters
     ----------
@@ -109,64 +124,65 @@ def load(path: str | Path) -> Adaptation:
     Raises
     ------
     TableError
-        The file is damaged, is none that :func:`save` wrote, is of a later format, or holds other
-        types than :data:`TYPES` and scikit-learn's.
+        The file is damaged, is none that :func:`save` wrote, was written with another format or
+        another minor version of scikit-learn, or holds types that :func:`save` does not write.
     OSError
         The file cannot be read.
+
+    Examples
+    --------
+    See :func:`save`.
     """
     import skops.io
 
-    data = Path(path).read_bytes()
+    line, _, content = Path(path).read_bytes().partition(b"\n")
+    head = _head(line, path)
     again = "Save it again with krda adapt --save."
-    try:
-        state = skops.io.loads(data, trusted=list(TYPES))
-    except skops.io.exceptions.UntrustedTypesFoundException as error:
+    if head["format"] != FORMAT:
         raise TableError(
-            f"{path} holds types that this library does not save, so it is not loaded: {error}"
-        ) from error
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise TableError(f"{path} is damaged, or no file of krda: {error}. {again}") from error
-    if not isinstance(state, dict) or "format" not in state:
-        raise TableError(f"{path} is no file that krda saved. {again}")
-    if state["format"] != FORMAT:
-        raise TableError(
-            f"{path} has format {state['format']} (krda {state.get('krda')}); this is krda "
+            f"{path} has format {head['format']} (krda {head.get('krda')}); this is krda "
             f"{__version__}, which reads format {FORMAT}. {again}"
         )
-    if not all(map(_is_sound, _trees(state["model"]))):
-        raise TableError(f"{path} is damaged: its trees lead to no leaves. {again}")
-    verdict: dict[str, Any] = json.loads(state["verdict"])
-    return Adaptation(
-        state["encoder"], state["model"], state["method"], state["classifier"], Verdict(**verdict)
-    )
+    if hashlib.sha256(content).hexdigest() != head.get("sha256"):
+        raise TableError(f"{path} is damaged: its checksum is wrong. Copy it again. {again}")
+    theirs, ours = (v.split(".")[:2] for v in (head["scikit-learn"], sklearn.__version__))
+    if theirs != ours:
+        raise TableError(
+            f"{path} was saved with scikit-learn {head['scikit-learn']}; this is "
+            f"{sklearn.__version__}, whose models differ. Install that version. {again}"
+        )
+    try:
+        state = skops.io.loads(content, trusted=list(TYPES))
+    except skops.io.exceptions.UntrustedTypesFoundException as error:
+        raise TableError(
+            f"{path} is not loaded, for it holds more than a model: {error}"
+        ) from error
+    verdict = Verdict(**json.loads(state["verdict"]))
+    names = state["encoder"], state["model"], state["method"], state["classifier"]
+    return Adaptation(*names, verdict)
 
 
-class _Tree(NamedTuple):
-    """Numbers of the children of each node, and of the columns that it looks at."""
-
-    children: NDArray[Any]
-    columns: NDArray[Any]
-    n_nodes: int
-    n_columns: int
-
-
-def _trees(model: Any) -> Iterator[_Tree]:
-    """Give the trees of a model's classifiers, which scikit-learn follows without a check."""
-    classifiers = getattr(model, "classifiers_", None) or [model.classifier_]
-    for classifier in classifiers:
-        last = classifier[-1]
-        for tree in (e.tree_ for e in getattr(last, "estimators_", [])):
-            children = np.concatenate([tree.children_left, tree.children_right])
-            inner = tree.children_left >= 0
-            yield _Tree(children[children != -1], tree.feature[inner], tree.node_count,
-                        last.n_features_in_)  # fmt: skip
-        for tree in (p for stage in getattr(last, "_predictors", []) for p in stage):
-            inner = tree.nodes[tree.nodes["is_leaf"] == 0]
-            children = np.concatenate([inner["left"], inner["right"]])
-            yield _Tree(children, inner["feature_idx"], len(tree.nodes), last.n_features_in_)
+def _head(line: bytes, path: str | Path) -> dict[str, Any]:
+    try:
+        head = json.loads(line)
+    except ValueError:
+        head = None
+    if not isinstance(head, dict) or "format" not in head:
+        raise TableError(
+            f"{path} is no file that krda adapt --save wrote. krda predict takes the model first, "
+            "then the table."
+        )
+    return head
 
 
-def _is_sound(tree: _Tree) -> bool:
-    inside = (tree.children >= 0) & (tree.children < tree.n_nodes)
-    known = (tree.columns >= 0) & (tree.columns < tree.n_columns)
-    return bool(inside.all() and known.all())
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or leave the old one as it is."""
+    path = path.resolve()  # a link stays a link
+    temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)

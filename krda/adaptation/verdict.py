@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import binom
 
 from krda.alignment.choice import DEVIATIONS, Candidate, Choice
+from krda.printing import printable
 from krda.validation import FloatArray
 
 Advice = Literal["plain", "reweighted", "adapted", "none"]
@@ -19,7 +19,10 @@ Advice = Literal["plain", "reweighted", "adapted", "none"]
 #: Share of target rows on which the classifiers that vote must agree.
 LEAST_AGREEMENT = 0.6
 
-#: Chance of taking a useless classifier for a useful one, by its rows that were left out.
+#: Target rows below which nothing is advised.
+LEAST_ROWS = 20
+
+#: Chance of taking a useless classifier for a useful one, by source rows that were left out.
 LEVEL = 0.05
 
 _USE: dict[Advice, str] = {
@@ -36,7 +39,7 @@ _WHY: dict[str, tuple[Advice, str]] = {
     "both": ("adapted", "rows have moved, and the target holds the classes in other shares"),
     "unexplained": (
         "adapted",
-        "no alignment explains the whole shift, and those that come nearest vote",
+        "it comes nearest, though no alignment explains the whole shift",
     ),
 }
 
@@ -55,12 +58,15 @@ class Found:
         Shares of the classes among the source's labels and among the predictions.
     agreement : float
         Share of target rows on which all classifiers that vote agree.
-    source_right, source_rows : int
-        Source rows that a plain classifier got right while they were left out, and of how many.
+    source_accuracy : float
+        Of the plain classifier, on source rows that were left out.
     majority : float
-        Share of the most frequent class among them.
-    outside : float
-        Share of target rows that are far outside the adapted source's range in some column.
+        Share of the most frequent class among these rows.
+    by_chance : float
+        Probability that a classifier that knows nothing ranks these rows as well.
+    target_rows : int
+    outlying : float
+        Share of target rows that are far from the others in some column.
     """
 
     choice: Choice
@@ -68,10 +74,11 @@ class Found:
     source_shares: FloatArray
     predicted_shares: FloatArray
     agreement: float
-    source_right: int
-    source_rows: int
+    source_accuracy: float
     majority: float
-    outside: float
+    by_chance: float
+    target_rows: int
+    outlying: float
 
 
 @dataclass(frozen=True)
@@ -104,18 +111,26 @@ class Verdict:
     def __str__(self) -> str:
         return "\n".join([self.line, *(f"  {sentence}" for sentence in self.evidence)])
 
-    def with_evidence(self, sentences: list[str]) -> Verdict:
-        """Give the verdict with other evidence first, five sentences at most.
+    def with_evidence(self, sentence: str, advice: Advice | None = None, why: str = "") -> Verdict:
+        """Give the verdict with another sentence first, and another advice if one is given.
 
         Parameters
         ----------
-        sentences : list of str
+        sentence : str
+        advice : {"plain", "reweighted", "adapted", "none"}, default=None
+            None leaves advice and line.
+        why : str, default=""
+            The reason for the advice.
 
         Returns
         -------
         verdict : Verdict
+            With five sentences at most.
         """
-        return replace(self, evidence=[*sentences, *self.evidence][:5])
+        evidence = [sentence, *self.evidence][:5]
+        if advice is None:
+            return replace(self, evidence=evidence)
+        return replace(self, evidence=evidence, advice=advice, line=f"{_USE[advice]}: {why}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Give the verdict in types that JSON has.
@@ -144,7 +159,7 @@ class Verdict:
 
             ax = pyplot.subplots(layout="constrained")[1]
         candidates = self.numbers["candidates"][::-1]
-        left = [max(0.1, *c["deviations"]) for c in candidates]
+        left = [max(0.1, *(1e6 if d is None else d for d in c["deviations"])) for c in candidates]
         colours = ["C0" if c["chosen"] else "0.75" for c in candidates]
         ax.barh([c["name"] for c in candidates], left, color=colours)
         ax.axvline(DEVIATIONS, color="0.3", linestyle=":")
@@ -153,12 +168,19 @@ class Verdict:
         return ax
 
 
+def advice_for(shift: str, method: str) -> Advice:
+    """Give the advice that a method stands for; "auto" is what the kind of shift asks for."""
+    if method == "auto":
+        return _WHY[shift][0]
+    return {"plain": "plain", "reweighted": "reweighted"}.get(method, "adapted")  # type: ignore[return-value]
+
+
 def judge(found: Found) -> Verdict:
     """Say what to use.
 
-    A verdict of "none" has one of three reasons: the columns do not tell the classes apart even in
-    the source; two rotations explain the target equally well and exchange the classes; or the
-    classifiers that vote contradict each other.
+    A verdict of "none" has one of four reasons: the columns do not tell the classes apart even in
+    the source; the target has too few rows; two rotations explain the target equally well and
+    exchange the classes; or the classifiers that vote contradict each other.
 
     Parameters
     ----------
@@ -170,8 +192,10 @@ def judge(found: Found) -> Verdict:
     """
     choice = found.choice
     advice, reason = _WHY[choice.shift]
-    if not _learns(found):
+    if found.by_chance >= LEVEL:
         advice, reason = "none", "the columns do not tell the classes apart, even in the source"
+    elif found.target_rows < LEAST_ROWS:
+        advice, reason = "none", f"{found.target_rows} target rows are too few to see a shift"
     elif choice.ambiguous:
         advice = "none"
         reason = "two rotations explain the target equally well, and the classes may be exchanged"
@@ -184,7 +208,6 @@ def judge(found: Found) -> Verdict:
                 "name": c.name,
                 "chosen": c.chosen,
                 "deviations": _rounded(c.deviations),
-                "residuals": _rounded(c.residuals),
             }
             for c in choice.candidates
         ],
@@ -195,43 +218,47 @@ def judge(found: Found) -> Verdict:
             "predicted": _by_label(found, found.predicted_shares),
         },
         "agreement": round(found.agreement, 4),
-        "source_accuracy": round(found.source_right / found.source_rows, 4),
+        "source_accuracy": round(found.source_accuracy, 4),
+        "by_chance": round(found.by_chance, 4),
         "majority": round(found.majority, 4),
-        "outside": round(found.outside, 4),
+        "outlying": round(found.outlying, 4),
     }
     return Verdict(advice, f"{_USE[advice]}: {reason}.", _evidence(found), numbers)
-
-
-def _learns(found: Found) -> bool:
-    """Whether the plain classifier beats the most frequent class on rows left out."""
-    by_chance = binom.sf(found.source_right - 1, found.source_rows, found.majority)
-    return bool(by_chance < LEVEL)
 
 
 def _evidence(found: Found) -> list[str]:
     choice = found.choice
     plain, used = choice.candidates[0], choice.chosen
     sentences = []
-    start = f"In deviations of the noise, the source lies {_of_noise([plain])} from the target"
+    after = ""
     if choice.shift != "none":
-        start += f", and {_of_noise(used)} after {_joined([c.name for c in used])}"
-    sentences.append(f"{start}; up to {DEVIATIONS:g} is noise.")
+        best = "the best of " if len(used) > 1 else ""
+        after = f", and {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
+    sentences.append(
+        f"The source lies {_of_noise([plain])} deviations of the noise from the target{after}; up "
+        f"to {DEVIATIONS:g} may be chance."
+    )
     if choice.shift in ("class shares", "both"):
         sentences.append(f"Class shares of the target: {_shares(found, used[0].shares)}.")
+    assumed = used[0].class_shares == "source" and choice.shift != "none"
     sentences.append(
         f"Predicted are {_shares(found, found.predicted_shares)}; the source has "
-        f"{_shares(found, found.source_shares)}."
+        f"{_shares(found, found.source_shares)}"
+        + (", and the target is assumed to have the same shares." if assumed else ".")
     )
     if len(used) > 1:
         sentences.append(
             f"The {len(used)} classifiers that vote agree on {found.agreement:.0%} of the rows."
         )
     sentences.append(
-        f"In the source, the classifier is right on {found.source_right / found.source_rows:.0%} "
-        f"of rows left out, and the most frequent class has {found.majority:.0%}."
+        f"In the source, the classifier is right on {found.source_accuracy:.0%} of rows left out, "
+        f"and the most frequent class has {found.majority:.0%}."
     )
-    if found.outside > 0 and len(sentences) < 5:
-        sentences.append(f"{found.outside:.1%} of the target rows are far outside the source.")
+    if found.outlying > 0:
+        sentences.append(
+            f"{found.outlying:.1%} of the target rows are far from the others in some column and "
+            "distort means and deviations: look at them."
+        )
     return sentences
 
 
@@ -247,13 +274,14 @@ def _joined(names: list[str]) -> str:
 
 def _shares(found: Found, shares: FloatArray) -> str:
     named = sorted(zip(shares, found.labels, strict=True), reverse=True)
-    texts = [f"{label} {share:.0%}" for share, label in named[:4]]
+    texts = [f"{printable(label)} {share:.0%}" for share, label in named[:4]]
     return ", ".join(texts) + (f" and {len(named) - 4} more" if len(named) > 4 else "")
 
 
-def _by_label(found: Found, shares: FloatArray) -> dict[str, float]:
+def _by_label(found: Found, shares: FloatArray) -> dict[str, float | None]:
     return dict(zip(found.labels, _rounded(shares), strict=True))
 
 
-def _rounded(numbers: FloatArray) -> list[float]:
-    return [round(float(number), 4) for number in np.asarray(numbers)]
+def _rounded(numbers: FloatArray) -> list[float | None]:
+    """Round; None for infinity, which JSON has not: noise that is zero."""
+    return [round(float(x), 4) if np.isfinite(x) else None for x in np.asarray(numbers)]

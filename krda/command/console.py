@@ -9,13 +9,7 @@ import sys
 import time
 from typing import Any
 
-
-def printable(text: str, *, keep: str = "") -> str:
-    r"""Escape the characters that a terminal obeys or hides, except those in ``keep``."""
-    return "".join(
-        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii")
-        for c in text
-    )
+from krda.printing import printable
 
 
 class Console:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from krda.tables.read import TableError, listed
+from krda.adaptation.saving import write_whole
+from krda.tables.errors import NUMBER, TableError, listed
 
 #: Columns that are written beside the predictions, whatever the tables are.
 WRITTEN = ("row", "prediction", "agreement", "abstain")
 
-_NUMBER = r"(?a)\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
 # What a spreadsheet runs, unless it is a number; a sign alone is harmless.
 _FORMULA = r"(?s)(\s*[=+\-@＝＋－＠]|[\t\r\n]).*\w.*"
 
@@ -56,7 +55,7 @@ def identifiers(frame: pd.DataFrame, name: str | None, label: str | None) -> pd.
 
 def refuse_formulas(cells: Iterable[str], where: str) -> None:
     """Raise if a spreadsheet that opens the predictions would run one of the cells."""
-    risky = {c for c in cells if re.fullmatch(_FORMULA, c) and not re.fullmatch(_NUMBER, c)}
+    risky = {c for c in cells if re.fullmatch(_FORMULA, c) and not re.fullmatch(NUMBER, c.strip())}
     if risky:
         raise TableError(
             f"{where} that a spreadsheet would run as formulas: {listed(risky)}. They are written "
@@ -68,20 +67,8 @@ def write_predictions(
     path: Path, predicted: pd.DataFrame, id_name: str | None, names: pd.Series | None
 ) -> None:
     """Write a line for each target row, its number first; the file is the old or the new one."""
+    refuse_formulas(map(str, predicted["prediction"].unique()), "The source has labels")
     table = predicted.reset_index(drop=True).rename_axis("row")
     if names is not None:
         table.insert(0, id_name, names.to_numpy())
-    write_whole(path, table.to_csv(lineterminator="\n"))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file, or leave the old one as it is."""
-    path = path.resolve()  # a link stays a link
-    temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="")
-        temporary.replace(path)
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, table.to_csv(lineterminator="\n").encode())

@@ -10,7 +10,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from krda.adaptation.adapt import Adaptation
-from krda.command.output import write_whole
+from krda.adaptation.classifiers import ValidCategories
+from krda.adaptation.saving import write_whole
 from krda.diagnostics import column_distances
 from krda.validation import FloatArray
 
@@ -42,14 +43,14 @@ def write_report(
         abstained=float(predicted["abstain"].mean()),
         unsure=_unsure(predicted),
     )
-    write_whole(path, page)
+    write_whole(path, page.encode())
 
 
 def _columns(found: Adaptation, source: pd.DataFrame, target: pd.DataFrame) -> list[dict[str, Any]]:
     """Histograms and distances of the encoded columns, the furthest first."""
     names = found.encoder.get_feature_names_out()
     Xs, Xt = (found.encoder.transform(frame) for frame in (source, target))
-    mapped = found.model.transform(Xs)
+    mapped = ValidCategories(found.encoder.groups_).transform(found.model.transform(Xs))
     before, after = column_distances(Xs, Xt), column_distances(mapped, Xt)
     order = np.argsort(-before, kind="stable")[:_MOST_COLUMNS]
     return [

@@ -24,79 +24,65 @@ UNUSABLE = 4
 
 def adapt(options: argparse.Namespace, console: Console) -> Status:
     """Adapt, predict, and write what is asked for."""
+    inputs = [options.source, options.target, options.target_labels]
     outputs = [path for path in (options.output, options.save, options.report) if path]
-    check_outputs(outputs, [options.source, options.target], force=options.force)
-    source, target = _tables(options, console)
+    check_outputs(outputs, [path for path in inputs if path], force=options.force)
+    if options.save:
+        import skops  # noqa: F401 - first: it must not be missing after a long fit
+    if options.report:
+        import jinja2  # noqa: F401
+    source, target, labelled = _tables(options, console)
     names = identifiers(target, options.id, options.label)
-    source, target = (t.drop(columns=options.id or [], errors="ignore") for t in (source, target))
-    from krda.adaptation.adapt import adapt as adapt_tables
-    from krda.adaptation.labelled import choose_by_labels
+    without = [options.id] if options.id else []
+    source, target = (t.drop(columns=without, errors="ignore") for t in (source, target))
+    pair = _pair(source, target, options, console)
+    from krda.adaptation.labelled import adapt_by_labels
 
     with _warnings_as_notes(console):
-        if options.target_labels:
-            labelled = _read(options.target_labels, options, console)
-            method, evidence = choose_by_labels(
-                source, target, labelled, options.label, **_settings(options, console)
-            )
+        if labelled is None:
+            found = pair.adapt(options.method)
         else:
-            method, evidence = options.method, []
-        found = adapt_tables(
-            source, target, options.label, method=method, **_settings(options, console)
-        )
+            found = adapt_by_labels(pair, labelled, options.label)
         predicted = found.predict(target)
-    refuse_formulas([str(label) for label in found.model.classes_], "The source has labels")
     write_predictions(options.output, predicted, options.id, names)
-    verdict = found.verdict.with_evidence(evidence)
-    result = {
-        "verdict": verdict.to_dict(),
-        "columns": [vars(column) for column in found.encoder.columns_],
-        "predictions": str(options.output),
-    }
-    text = f"{verdict}\n\n{_columns(found.encoder)}\n\nPredictions: {options.output}"
+    verdict = found.verdict
+    lines = [str(verdict), "", _columns(found.encoder), ""]
+    lines.append(f"Predictions, by the method {found.method}: {options.output}")
     if options.save:
         from krda.adaptation.saving import save
 
         save(found, options.save)
-        text += f"\nModel: {options.save}"
+        lines.append(f"Model: {options.save}")
     if options.report:
         from krda.command.page import write_report
 
         write_report(options.report, found, source, target, predicted, options.label)
-        text += f"\nReport: {options.report}"
-    console.result(text, result)
+        lines.append(f"Report: {options.report}")
+    written = {"method": found.method, "predictions": str(options.output)}
+    console.result("\n".join(lines), _as_json(found) | written)
     return UNUSABLE if verdict.advice == "none" else 0
 
 
 def check(options: argparse.Namespace, console: Console) -> Status:
     """Say which shift it is, and what would help."""
-    source, target = _tables(options, console)
-    from krda.adaptation.adapt import adapt as adapt_tables
-
+    source, target, _ = _tables(options, console)
+    pair = _pair(source, target, options, console)
     with _warnings_as_notes(console):
-        found = adapt_tables(source, target, options.label, **_settings(options, console))
-    verdict = found.verdict
-    result = {
-        "verdict": verdict.to_dict(),
-        "columns": [vars(column) for column in found.encoder.columns_],
-    }
-    console.result(f"{verdict}\n\n{found.model.why()}\n\n{_columns(found.encoder)}", result)
-    return UNUSABLE if verdict.advice == "none" else 0
+        found = pair.adapt()
+    text = f"{found.verdict}\n\n{found.model.why()}\n\n{_columns(found.encoder)}"
+    console.result(text, _as_json(found))
+    return UNUSABLE if found.verdict.advice == "none" else 0
 
 
 def compare(options: argparse.Namespace, console: Console) -> Status:
     """Predict by all methods; say where they disagree, and which labels they get right."""
-    source, target = _tables(options, console)
+    source, target, labelled = _tables(options, console)
+    pair = _pair(source, target, options, console)
     from krda.adaptation.labelled import compare_methods
 
-    labelled = None
-    if options.target_labels:
-        labelled = _read(options.target_labels, options, console)
     with _warnings_as_notes(console):
-        table = compare_methods(
-            source, target, labelled, options.label, **_settings(options, console)
-        )
-    data = table.reset_index().replace({np.nan: None}).to_dict("records")
-    console.result(table.round(3).to_string(), data)
+        table = compare_methods(pair, labelled, options.label)
+    console.result(table.round(3).to_string(), table.reset_index().to_dict("records"))
     return 0
 
 
@@ -128,35 +114,54 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Console], Status]] = {
 }
 
 
-def _tables(options: argparse.Namespace, console: Console) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read both tables; leave labels and the names of rows out of the target."""
+def _tables(
+    options: argparse.Namespace, console: Console
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
+    """Read source, target without labels, and labelled target rows if there are any."""
     source, target = (_read(path, options, console) for path in (options.source, options.target))
     if options.label in target:
         console.note(
             f"{options.target} has the label column {options.label!r}, too: left out, never used."
         )
         target = target.drop(columns=[options.label])
+    given = getattr(options, "target_labels", None)
+    labelled = None if given is None else _read(given, options, console)
     console.progress(f"{len(source)} source rows, {len(target)} target rows")
-    return source, target
+    return source, target, labelled
 
 
 def _read(path: Path, options: argparse.Namespace, console: Console) -> pd.DataFrame:
+    names = (getattr(options, name, None) for name in ("label", "id"))
     table = read_table(
-        path, separator=options.separator, decimal=options.decimal, encoding=options.encoding
+        path,
+        separator=options.separator,
+        decimal=options.decimal,
+        encoding=options.encoding,
+        as_text=[name for name in names if name],
     )
     for note in table.notes:
         console.note(note)
     return table.frame
 
 
-def _settings(options: argparse.Namespace, console: Console) -> dict[str, Any]:
-    return {
-        "classifier": options.classifier,
-        "drop": options.drop,
-        "categories": options.categories,
-        "random_state": options.seed,
-        "progress": console.progress,
-    }
+def _pair(
+    source: pd.DataFrame, target: pd.DataFrame, options: argparse.Namespace, console: Console
+) -> Any:
+    from krda.adaptation.adapt import Pair
+    from krda.tables.labels import labels_of
+
+    labels = labels_of(source, options.label)
+    refuse_formulas(map(str, np.unique(labels)), "The source has labels")
+    with _warnings_as_notes(console):
+        return Pair.of(
+            source, target, options.label, classifier=options.classifier, drop=options.drop,
+            categories=options.categories, random_state=options.seed, progress=console.progress,
+        )  # fmt: skip
+
+
+def _as_json(found: Any) -> dict[str, Any]:
+    columns = [vars(column) for column in found.encoder.columns_]
+    return {"verdict": found.verdict.to_dict(), "columns": columns}
 
 
 def _columns(encoder: Any) -> str:

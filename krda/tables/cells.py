@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from krda.tables.errors import MISSING, TableError, shown
+from krda.tables.errors import MISSING, NUMBER, TableError, shown
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -35,7 +35,7 @@ DATE_FORMS = tuple(
 )
 
 _LONGEST = max(map(len, MISSING))
-_NUMBER = re.compile(r"(?a)[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_NUMBER = re.compile(NUMBER)
 _UNUSUAL = re.compile(r"[^0-9.eE+\-\n]")
 _GROUPED = re.compile(r"(?a)[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _WITH_COMMA = re.compile(r"(?a)[-+]?\d*(\.\d{3})*,\d+([eE][-+]?\d+)?")

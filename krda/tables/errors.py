@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from krda.command.console import printable
+from krda.printing import printable
 
 #: Cells of text that mean a missing value, stripped and in lower case.
 MISSING = frozenset(
     ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat", "?", "-", "missing")
 )
+
+#: A number as programs write it, in stripped text.
+NUMBER = r"(?a)[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 
 
 class TableError(ValueError):

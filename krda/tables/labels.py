@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from krda.tables.errors import MISSING, TableError, listed, similar
+from krda.tables.errors import MISSING, NUMBER, TableError, listed, similar
+from krda.validation import warn_user
 
 #: Rows that a class needs: the classifier is checked on thirds of the source.
 LEAST_ROWS = 3
-
-_NUMBER = r"(?a)\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
 
 
 def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
@@ -35,6 +35,14 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
             f"row {int(missing.argmax())}, from 0): expected one for each. Take these rows out, "
             "or, if they are a class, give it a name like those of the others."
         )
+    labels = labels.astype(object) if isinstance(labels.dtype, pd.CategoricalDtype) else labels
+    kinds = {type(value) for value in labels} if labels.dtype == object else set()
+    if len(kinds - {int, float, bool}) > 1 or (str in kinds and len(kinds) > 1):
+        raise TableError(
+            f"The label {label!r} holds text and other values: expected one kind. Write all of "
+            "them as text."
+        )
+    _compare_spellings(labels, label)
     counts = labels.value_counts()
     if _are_quantities(labels):
         raise TableError(
@@ -51,23 +59,44 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
     return np.asarray(labels)
 
 
+def _compare_spellings(labels: pd.Series, label: str) -> None:
+    """Refuse labels that differ in spaces alone; warn of classes named like missing values."""
+    words = [value for value in pd.unique(labels) if isinstance(value, str)]
+    stripped = [word.strip() for word in words]
+    if len(set(stripped)) < len(words):
+        raise TableError(
+            f"The label {label!r} has classes that differ in spaces alone: "
+            f"{listed(sorted(repr(w) for w in words if stripped.count(w.strip()) > 1))}. Write "
+            "each class in one way."
+        )
+    marks = [word for word in words if word.strip().lower() in MISSING]
+    if marks:
+        warn_user(
+            f"The label {label!r} has {listed(marks)}, taken for a class like the others. If it "
+            "marks missing labels, take these rows out."
+        )
+
+
 def _missing(labels: pd.Series) -> NDArray[np.bool_]:
     missing: NDArray[np.bool_] = labels.isna().to_numpy()
     if pd.api.types.is_numeric_dtype(labels):
         return missing
-    words = labels.astype(str).str.strip()
-    marks = words.str.lower().isin(MISSING).to_numpy() | missing
-    numbers = words.str.fullmatch(_NUMBER).to_numpy()
+    words = ["" if gap else str(x).strip() for x, gap in zip(labels, missing, strict=True)]
+    marks = np.array([word.lower() in MISSING for word in words])
+    numbers = np.array([_is_number(word) for word in words])
     if numbers.any() and (numbers | marks).all():
         return marks
-    return missing | (words == "").to_numpy()
+    return np.array([not word for word in words])
 
 
 def _are_quantities(labels: pd.Series) -> bool:
-    if pd.api.types.is_bool_dtype(labels) or isinstance(labels.dtype, pd.CategoricalDtype):
+    if pd.api.types.is_bool_dtype(labels):
         return False
-    if not pd.api.types.is_numeric_dtype(labels):
-        if not labels.astype(str).str.fullmatch(_NUMBER).all():
-            return False
-        labels = labels.astype(str).astype(np.float64)
-    return bool((labels % 1 != 0).any())
+    if pd.api.types.is_numeric_dtype(labels):
+        return bool((labels % 1 != 0).any())
+    words = [str(label).strip() for label in labels]
+    return all(map(_is_number, words)) and any(float(word) % 1 for word in words)
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(NUMBER, word) is not None

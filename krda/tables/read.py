@@ -8,7 +8,7 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | int = 0,
+    as_text: Sequence[str] = (),
 ) -> Table:
     r"""Read a table from a file.
 
@@ -65,6 +66,8 @@ def read_table(
         The encoding of a text file, such as "cp1252". If None, it is detected.
     sheet : str or int, default=0
         The sheet of a spreadsheet: its name, or its number from 0.
+    as_text : sequence of str, default=()
+        Columns of a text file whose decimal commas stay: labels and names of rows.
 
     Returns
     -------
@@ -107,6 +110,7 @@ def read_table(
                 separator=separator,
                 decimal=decimal,
                 encoding=encoding,
+                as_text=as_text,
                 tabs=suffix == ".tsv",
             )
         )

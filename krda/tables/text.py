@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -45,11 +45,13 @@ def parse_text(
     separator: str | None,
     decimal: str | None,
     encoding: str | None,
+    as_text: Sequence[str] = (),
     tabs: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Give a file's content as a table of text, and notes on what was detected.
 
-    ``tabs`` says that tabs separate the columns if several characters can.
+    Columns ``as_text`` keep their decimal commas. ``tabs`` says that tabs separate the columns if
+    several characters can.
     """
     if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
         raise TableError(
@@ -65,7 +67,7 @@ def parse_text(
     header, *rows = _records(path, text, separator)
     table = pd.DataFrame(_named(path, header, rows), dtype=object)
     if decimal == "," or (decimal is None and separator != ","):
-        table, replaced = _with_points(table, path, certain=decimal == ",")
+        table, replaced = _with_points(table, path, as_text, certain=decimal == ",")
         if replaced:
             notes.append(f"{path}: decimal commas were read in {listed(replaced)}.")
     return table, notes
@@ -225,7 +227,7 @@ def _named(path: str, header: list[str], rows: list[list[str]]) -> dict[str, lis
 
 
 def _with_points(
-    table: pd.DataFrame, path: str, *, certain: bool
+    table: pd.DataFrame, path: str, as_text: Sequence[str], *, certain: bool
 ) -> tuple[pd.DataFrame, list[str]]:
     """Write points for decimal commas in columns of numbers; name these columns.
 
@@ -234,7 +236,7 @@ def _with_points(
     """
     columns = {}
     ambiguous: str | None = None
-    for name, cells in table.items():
+    for name, cells in table.drop(columns=as_text, errors="ignore").items():
         words = [cell.strip() for cell in cells]
         numbers = [word for word in words if word.lower() not in MISSING]
         commas = [word for word in numbers if "," in word]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krda.command.console import printable
+from krda.printing import printable
 from krda.trust.statistics import (
     DISAGREEMENT,
     MIN_ROWS,

@@ -16,7 +16,8 @@ from krda import AutoAdaptation, adapt, load
 from krda.__main__ import CLASSIFIERS, METHODS, main
 from krda.adaptation.classifiers import CLASSIFIERS as MADE_CLASSIFIERS
 from krda.adaptation.methods import METHODS as MADE_METHODS
-from krda.command.output import write_predictions, write_whole
+from krda.adaptation.saving import write_whole
+from krda.command.output import write_predictions
 from krda.tables import TableError, read_table
 
 QUICK = ["--label", "moon", "--classifier", "logistic", "--quiet"]
@@ -131,17 +132,27 @@ def test_a_useless_classifier_is_said_in_the_exit_status(files, capsys):
 
 
 def test_few_labels_of_the_target_choose_the_method_if_they_are_sure(files, capsys):
-    # The target is the source with the classes of x exchanged: only its labels can say so.
-    change("source.csv", lambda t: t.assign(x=np.where(t["moon"] == "upper", 1, -1) + 0.1 * t["x"]))
-    change("target.csv", lambda t: t.assign(x=np.repeat([1, -1], [60, 20]) + 0.1 * t["x"]))
-    for labels in (["upper"] * 60 + ["lower"] * 20, ["new"] * 80):
-        set_column("target.csv", "moon", labels)
-        Path("labelled.csv").write_bytes(Path("target.csv").read_bytes())
-        status = run("--target-labels", "labelled.csv", "--force")
-        assert status == (1 if labels[0] == "new" else 0)
-    printed = capsys.readouterr()
-    assert "Of 80 labelled target rows, " in printed.out
-    assert "labels that the source has not" in printed.err
+    # The columns are scaled, and so they are aligned; yet the labels follow the values as they are.
+    rng = np.random.default_rng(0)
+    for name, scale in (("source", 1), ("target", 3)):
+        x = scale * rng.normal(size=80) + (scale - 1)
+        moon = np.where(x > 0, "upper", "lower")
+        table = pd.DataFrame({"x": x, "y": rng.normal(size=80), "moon": moon})
+        table.to_csv(f"{name}.csv", index=False)
+    Path("labelled.csv").write_bytes(Path("target.csv").read_bytes())
+    assert run("--target-labels", "labelled.csv", "--save", "m", "--report", "r.html") == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Use the plain classifier: labelled target rows confirm it.")
+    assert "Of 80 labelled target rows, plain gets " in printed
+    assert load("m").verdict.line in Path("r.html").read_text()
+    chosen = column("predictions.csv", "prediction")
+    assert run("--method", "plain", "--force") == 0
+    assert column("predictions.csv", "prediction") == chosen
+    set_column("labelled.csv", "moon", ["new"] * 80)
+    assert run("--target-labels", "labelled.csv", "--force") == 1
+    assert "labels that the source has not" in capsys.readouterr().err
+    assert run("--target-labels", "labelled.csv", "--output", "labelled.csv", "--force") == 1
+    assert "is an input" in capsys.readouterr().err
 
 
 def test_an_output_that_cannot_be_is_refused_before_the_fit(files, capsys, monkeypatch):
@@ -165,6 +176,8 @@ def test_an_output_that_cannot_be_is_refused_before_the_fit(files, capsys, monke
         ("source.csv", lambda t: t.assign(moon="one"), "one class only"),
         ("source.csv", lambda t: t.assign(moon=["a"] * 78 + ["b"] * 2), "at least 3"),
         ("source.csv", lambda t: t.assign(moon=np.arange(80) / 7), "with fractions"),
+        ("source.csv", lambda t: t.assign(moon=["a", "a ", "b", "b"] * 20), "spaces alone"),
+        ("target.csv", lambda t: t[:1], "at least 2 are needed"),
         ("source.csv", lambda t: t.assign(moon=["1", None] * 40), "missing in 40 rows"),
         ("target.csv", lambda t: t.rename(columns={"x": "z"}), "x"),
         ("target.csv", lambda t: t.assign(x=["a", *t["x"][1:]]), "'a'"),
@@ -196,13 +209,11 @@ def test_labels_and_names_come_out_as_they_went_in(files):
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "@x", "-cmd|x", "\t=1", "＝A1"])
-def test_formulas_are_refused_as_labels_and_names_of_rows(files, capsys, cell):
+def test_formulas_are_refused_as_labels_and_names_of_rows(files, capsys, monkeypatch, cell):
     set_column("target.csv", "name", [cell] * 80)
-    assert run("--id", "name") == 1
-    assert "formulas" in capsys.readouterr().err
+    assert "formulas" in refused(capsys, monkeypatch, "--id", "name")
     set_column("source.csv", "moon", [cell, "b"] * 40)
-    assert run("--drop", "name") == 1
-    assert "formulas" in capsys.readouterr().err
+    assert "formulas" in refused(capsys, monkeypatch, "--drop", "name")
     assert not (files / "predictions.csv").exists()
 
 
@@ -212,6 +223,8 @@ def test_a_wrong_command_line_gives_the_usage_and_what_was_meant(files, capsys):
         (["adpt", *given], "Did you mean adapt?"),
         (["adapt", *given, "--clasifier", "svm"], "Did you mean --classifier?"),
         (["adapt", "--drop", "a", *given], "put files first"),
+        (["adapt", *given, "--seed", "-1"], "not be negative"),
+        (["adapt", *given, "--method", "krda", "--target-labels", "l"], "leave out --method"),
         ([], "COMMAND"),
     ):
         with pytest.raises(SystemExit) as caught:
@@ -267,12 +280,12 @@ def test_escape_sequences_are_shown_and_not_obeyed(files, capsys):
 def test_a_file_survives_a_second_write_that_fails(files):
     resource = pytest.importorskip("resource")
     path = files / "out.csv"
-    write_whole(path, "old")
+    write_whole(path, b"old")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
         with pytest.raises(TableError, match="cannot be written"):
-            write_whole(path, "new" * 1000)
+            write_whole(path, b"new" * 1000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_text() == "old"
@@ -292,7 +305,7 @@ def test_a_write_that_is_interrupted_leaves_no_file_and_a_link_stays_a_link(file
 
     monkeypatch.setattr(Path, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_whole(link, "new")
+        write_whole(link, b"new")
     assert set(files.iterdir()) == before
     assert path.read_text() == "row,prediction\n0,1\n"
 

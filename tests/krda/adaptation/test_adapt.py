@@ -1,0 +1,145 @@
+"""Two tables in: what is predicted, abstained from, and said of the rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from krda import AutoAdaptation, adapt
+from krda.adaptation.adapt import Pair
+from krda.adaptation.classifiers import CLASSIFIERS, ValidCategories
+from krda.tables import TableError
+
+RNG = np.random.default_rng(0)
+
+
+def tables(n=120, scale=3.0, shares=(0.5, 0.5), seed=0):
+    """Give two classes that x separates, a target in other units, and the target's labels."""
+    rng = np.random.default_rng(seed)
+
+    def draw(shares):
+        y = rng.choice(2, n, p=shares)
+        frame = pd.DataFrame({"x": rng.normal(size=n) + 3 * y, "z": rng.normal(size=n)})
+        return frame, y
+
+    source, ys = draw((0.5, 0.5))
+    target, yt = draw(shares)
+    return source, ys, scale * target, yt
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", "b"], ["10", "9"], [0, 1], [-1, 1], [False, True], ["x y,z", 'q"']],
+)
+def test_predictions_have_the_labels_of_the_source_and_their_probabilities(labels):
+    source, ys, target, yt = tables()
+    labels = np.array(labels)
+    found = adapt(source.assign(y=labels[ys]), target, "y", classifier="logistic")
+    predicted = found.predict(target)
+    assert (predicted["prediction"] == labels[yt]).mean() > 0.85
+    likeliest = predicted.filter(like="probability_").to_numpy().argmax(axis=1)
+    agreed = predicted["agreement"] == 1
+    np.testing.assert_array_equal(
+        found.model.classes_[likeliest][agreed], predicted["prediction"][agreed]
+    )
+    assert predicted.index.equals(target.index)
+
+
+def test_it_is_what_the_estimators_do_with_the_encoded_tables():
+    source, ys, target, _ = tables()
+    found = adapt(source.assign(y=ys), target, "y", classifier="logistic")
+    plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    model = AutoAdaptation(plain).fit(source, ys, target)
+    np.testing.assert_allclose(
+        found.predict(target)["probability_1"], model.predict_proba(target)[:, 1]
+    )
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_probabilities_are_those_of_the_assumed_class_shares(classifier):
+    source, ys, target, yt = tables(400, scale=1.0, shares=(0.15, 0.85))
+    # A second column that the classes share: no map of single columns looks like other shares.
+    source["z"] = source["x"] + 0.5 * source["z"]
+    target["z"] = target["x"] + 0.5 * target["z"]
+    found = adapt(source.assign(y=ys), target, "y", classifier=classifier)
+    assert found.verdict.advice == "reweighted"
+    mean = found.predict(target)["probability_1"].mean()
+    assert abs(mean - yt.mean()) < 0.08
+
+
+def test_rows_between_the_classes_are_abstained_from():
+    source, ys, target, yt = tables(400)
+    found = adapt(source.assign(y=ys), target, "y", classifier="logistic")
+    predicted = found.predict(target)
+    right = predicted["prediction"].to_numpy() == yt
+    doubtful = predicted["abstain"].to_numpy()
+    assert 0.02 < doubtful.mean() < 0.3
+    assert right[~doubtful].mean() > right[doubtful].mean() + 0.1
+
+
+def test_target_labels_cannot_reach_a_fit():
+    source, ys, target, yt = tables()
+    first, other = (
+        adapt(source.assign(y=ys), target.assign(y=labels), "y", classifier="logistic")
+        for labels in (yt, 1 - yt)
+    )
+    pd.testing.assert_frame_equal(first.predict(target), other.predict(target))
+    assert first.verdict == other.verdict
+
+
+def test_a_useful_classifier_of_a_rare_class_is_not_called_useless():
+    rng = np.random.default_rng(0)
+    y = (rng.random(800) < 0.05).astype(int)
+    x = rng.normal(size=800) + 1.5 * y  # right less often than "always 0", and yet informative
+    frame = pd.DataFrame({"x": x})
+    found = adapt(frame.assign(y=y), frame + 10, "y", classifier="logistic")
+    assert found.verdict.advice == "adapted"
+    useless = adapt(frame.assign(y=rng.permutation(y)), frame + 10, "y", classifier="logistic")
+    assert useless.verdict.advice == "none"
+
+
+def test_a_class_of_three_rows_in_a_large_table_is_checked_too():
+    n = 6000
+    y = np.array(["a", "b"] * (n // 2), dtype=object)
+    y[:3] = "rare"
+    x = np.select([y == "a", y == "b"], [0.0, 5.0], 50.0) + np.random.default_rng(0).normal(size=n)
+    frame = pd.DataFrame({"x": x})
+    verdict = adapt(frame.assign(y=y), frame, "y", classifier="logistic").verdict
+    assert verdict.advice == "plain"
+
+
+def test_outliers_of_the_target_are_said_and_categories_have_none():
+    source, ys, target, _ = tables(scale=1.0)
+    source = source.assign(flag=0, level="a")
+    rare = np.arange(120) < 6
+    target = target.assign(flag=rare.astype(int), level=np.where(rare, "b", "a"))
+    pair = Pair.of(source.assign(y=ys), target, "y", classifier="logistic")
+    assert pair.adapt().verdict.numbers["outlying"] == 0
+    far = target.assign(x=np.where(rare, 1e4, target["x"]))
+    verdict = Pair.of(source.assign(y=ys), far, "y", classifier="logistic").adapt().verdict
+    assert verdict.numbers["outlying"] == 0.05
+    assert any("5.0%" in sentence for sentence in verdict.evidence)
+
+
+def test_moved_categories_are_valid_again_and_an_unknown_level_stays_unknown():
+    moved = [[0.3, 0.4, 0.1, 0.6, 7.0], [0.0, 0.0, 0.0, 0.0, 1.5], [-0.2, 1.3, 0.2, 0.4, 0.0]]
+    valid = ValidCategories([[0, 1, 2], [3]]).fit_transform(moved)
+    np.testing.assert_array_equal(valid, [[0, 1, 0, 1, 7], [0, 0, 0, 0, 1.5], [0, 1, 0, 0, 0]])
+    np.testing.assert_array_equal(ValidCategories([[0, 1, 2], [3]]).fit_transform(valid), valid)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"method": "best"}, ValueError),
+        ({"classifier": "tree"}, ValueError),
+        ({"drop": "x"}, TypeError),
+        ({"label": "w"}, TableError),
+    ],
+)
+def test_wrong_names_are_refused(options, error):
+    source, ys, target, _ = tables()
+    with pytest.raises(error):
+        adapt(source.assign(y=ys), target, **{"label": "y"} | options)

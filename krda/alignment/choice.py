@@ -40,8 +40,9 @@ DEVIATIONS = 3.0
 #: and up to which these count as an explanation: together, the two can fit almost anything.
 FAR, JOINT_DEVIATIONS = 5.0, 2.0
 
-#: Standard deviations up to which other class shares explain a shift that a simple map explains,
-#: too: with few rows both can.
+#: Standard deviations up to which other class shares explain a shift that standardisation or the
+#: linear map explains, too: with few rows both can. Quantiles do not count. They can follow any
+#: change of single columns, other class shares among them.
 CLOSE = 1.0
 
 _SIMPLE: tuple[Kind, ...] = ("standardize", "quantiles", "linear")
@@ -120,8 +121,8 @@ def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Ch
     """Choose the simplest alignment that explains the shift, or several that vote.
 
     1. The source as it is.
-    2. Its classes in other shares: nothing has to be moved. If a map of step 3 explains the shift,
-       too, these have to explain it better than they have to otherwise.
+    2. Its classes in other shares: nothing has to be moved. If standardisation or the linear map
+       explains the shift, too, these have to explain it better than they have to otherwise.
     3. Standardisation, quantiles and the linear map. If one explains the shift, all three vote, and
        the source as it is if it is as good as the best.
     4. An affine map with a rotation.
@@ -139,7 +140,8 @@ def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Ch
     simple = [sample.candidate(kind) for kind in _SIMPLE]
     tried = [plain, weighted, *simple]
     moved = any(candidate.explains for candidate in simple)
-    if weighted.explains and (not moved or weighted.deviations.max() <= CLOSE):
+    rivals = any(candidate.explains for candidate in simple if candidate.kind != "quantiles")
+    if weighted.explains and (not rivals or weighted.deviations.max() <= CLOSE):
         return _choice("class shares", tried, [weighted])
     voters = [plain, *simple] if plain in _as_good_as_the_best([plain, *simple]) else simple
     if moved:

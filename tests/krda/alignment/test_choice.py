@@ -143,16 +143,23 @@ def test_shares_are_needed_with_a_map_if_they_explain_all_and_halve_what_is_betw
 
 
 @pytest.mark.parametrize(
-    ("of_shares", "of_a_map", "shift"),
-    [(2.5, 9.0, "class shares"), (2.5, 1.5, "columns"), (0.5, 1.5, "class shares")],
+    ("of_shares", "of_a_map", "of_quantiles", "shift"),
+    [
+        (2.5, 9.0, 9.0, "class shares"),
+        (2.5, 1.5, 9.0, "columns"),
+        (0.5, 1.5, 1.5, "class shares"),
+        (2.5, 9.0, 0.5, "class shares"),
+    ],
 )
 def test_shares_have_to_explain_more_if_a_simple_map_explains_the_shift_too(
-    monkeypatch, of_shares, of_a_map, shift
+    monkeypatch, of_shares, of_a_map, of_quantiles, shift
 ):
+    left = {"none": 20.0, "quantiles": of_quantiles}
+
     def tried(self, kind, *, estimated=False, near=None):
         if estimated:
             return candidate(kind, of_shares, class_shares="estimated")
-        return candidate(kind, 20.0 if kind == "none" else of_a_map)
+        return candidate(kind, left.get(kind, of_a_map))
 
     monkeypatch.setattr(choosing._Sample, "candidate", tried)
     rows = np.arange(20.0).reshape(10, 2)

@@ -37,8 +37,8 @@ Shift = Literal["none", "class shares", "columns", "axes", "both", "unexplained"
 DEVIATIONS = 3.0
 
 #: Standard deviations that all maps have to be away before other class shares are tried with them,
-#: and up to which these count as an explanation: together, the two can fit almost anything.
-FAR, JOINT_DEVIATIONS = 5.0, 2.0
+#: and up to which other class shares count as an explanation: they can fit almost anything.
+FAR, SHARES_DEVIATIONS = 5.0, 2.0
 
 #: Standard deviations up to which other class shares explain a shift that standardisation or the
 #: linear map explains, too: with few rows both can. Quantiles do not count. They can follow any
@@ -82,15 +82,19 @@ class Candidate:
         return float(self.residuals[0] - self.noise_means[0])
 
     def needs_shares(self, weighted: Candidate) -> bool:
-        """Whether other class shares explain what this map leaves, and halve it between classes."""
+        """Whether this map leaves more than noise between the classes, and other shares halve it.
+
+        They also have to explain what it leaves of all columns.
+        """
         between = [(c.residuals - c.noise_means)[1] for c in (self, weighted)]
-        explained = weighted.deviations[0] <= JOINT_DEVIATIONS
-        return bool(explained and between[1] <= between[0] / 2)
+        left = self.deviations[1] > DEVIATIONS and weighted.deviations[0] <= SHARES_DEVIATIONS
+        return bool(left and between[1] <= between[0] / 2)
 
     @property
     def explains(self) -> bool:
         """Whether what is left may be noise."""
-        return bool(self.deviations.max() <= DEVIATIONS)
+        limit = DEVIATIONS if self.class_shares == "source" else SHARES_DEVIATIONS
+        return bool(self.deviations.max() <= limit)
 
     @property
     def deviations(self) -> FloatArray:

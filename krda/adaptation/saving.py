@@ -78,7 +78,7 @@ def save(adaptation: Adaptation, path: str | Path) -> None:
     >>> import tempfile
     >>> import pandas as pd
     >>> from krda import adapt, load, save
-    >>> source = pd.DataFrame({"x": range(40), "big": ["no"] * 20 + ["yes"] * 20})
+    >>> source = pd.DataFrame({"x": [i / 8 for i in range(40)], "big": ["no"] * 20 + ["yes"] * 20})
     >>> target = source[["x"]] + 100
     >>> found = adapt(source, target, "big")
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -16,6 +16,7 @@ from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
 from krda.adaptation.methods import METHODS
 from krda.adaptation.verdict import Found, Verdict, judge
 from krda.alignment.auto import AutoAdaptation
+from krda.alignment.fitting import source_shares
 from krda.tables.encode import TableEncoder
 from krda.tables.errors import TableError
 from krda.tables.labels import labels_of
@@ -234,7 +235,8 @@ class Pair:
         verdict = judge(self._found(auto))
         if method != "auto":
             verdict = verdict.with_evidence(
-                f"You chose the method {method}; the verdict is on what would be chosen else."
+                f"You chose the method {method}; the verdict is about the one that would be "
+                "chosen otherwise."
             )
         return Adaptation(self.encoder, model, method, self.classifier, verdict)
 
@@ -246,16 +248,15 @@ class Pair:
         folds = StratifiedKFold(3, shuffle=True, random_state=self.random_state)
         said = cross_val_predict(plain, self.Xs[rows], y, cv=folds, method="predict_proba")
         codes = np.searchsorted(auto.classes_, y)
-        shares = np.bincount(codes) / len(codes)
         predicted = auto.predict(self.Xt)
         return Found(
             choice=auto.alignment_.choice,
             labels=[str(c) for c in auto.classes_],
-            source_shares=np.array([(self.ys == c).mean() for c in auto.classes_]),
+            source_shares=source_shares(np.searchsorted(auto.classes_, self.ys)),
             predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),
             agreement=float((auto.agreement(self.Xt) == 1).mean()),
             source_accuracy=float((said.argmax(axis=1) == codes).mean()),
-            majority=float(shares.max()),
+            majority=float(source_shares(codes).max()),
             by_chance=_by_chance(said, codes),
             target_rows=len(self.Xt),
             outlying=self._outlying(),

@@ -14,7 +14,8 @@ import pandas as pd
 
 from krda.command.console import Console
 from krda.command.output import check_outputs, identifiers, refuse_formulas, write_predictions
-from krda.tables.read import listed, read_table
+from krda.tables.errors import listed
+from krda.tables.read import read_table
 
 Status = int
 
@@ -148,15 +149,14 @@ def _pair(
     source: pd.DataFrame, target: pd.DataFrame, options: argparse.Namespace, console: Console
 ) -> Any:
     from krda.adaptation.adapt import Pair
-    from krda.tables.labels import labels_of
 
-    labels = labels_of(source, options.label)
-    refuse_formulas(map(str, np.unique(labels)), "The source has labels")
     with _warnings_as_notes(console):
-        return Pair.of(
+        pair = Pair.of(
             source, target, options.label, classifier=options.classifier, drop=options.drop,
             categories=options.categories, random_state=options.seed, progress=console.progress,
         )  # fmt: skip
+    refuse_formulas(map(str, np.unique(pair.ys)), "The source has labels")
+    return pair
 
 
 def _as_json(found: Any) -> dict[str, Any]:

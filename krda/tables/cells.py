@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from krda.tables.errors import MISSING, NUMBER, TableError, shown
+from krda.validation import FloatArray
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Kind = Literal["number", "boolean", "date"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from krda.tables.cells import Cells, FloatArray, Reading, texts
+from krda.tables.cells import Cells, Reading, texts
 from krda.tables.errors import listed, shown
-from krda.validation import warn_user
+from krda.validation import FloatArray, warn_user
 
 OTHER, GAP = "other", "missing"
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from krda.tables.cells import Cells, FloatArray, cells_of
+from krda.tables.cells import Cells, cells_of
 from krda.tables.columns import Category, Measured
 from krda.tables.errors import TableError, listed, similar
 from krda.tables.fitting import ColumnReport as ColumnReport
 from krda.tables.fitting import fit_column
 from krda.tables.kinds import TABLES
+from krda.validation import FloatArray
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

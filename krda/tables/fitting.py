@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krda.tables.cells import Cells, FloatArray, Reading, texts
+from krda.tables.cells import Cells, Reading, texts
 from krda.tables.columns import (
     GAP,
     MISSING_SHARE,
@@ -20,6 +20,7 @@ from krda.tables.columns import (
 )
 from krda.tables.errors import listed, shown
 from krda.tables.kinds import TABLES, Content, are_all_different, find_content, is_numbering
+from krda.validation import FloatArray
 
 
 @dataclass(frozen=True)

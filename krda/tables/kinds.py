@@ -12,7 +12,6 @@ from krda.tables.cells import (
     ISO,
     BoolArray,
     Cells,
-    FloatArray,
     Kind,
     Reading,
     like_number,
@@ -20,6 +19,7 @@ from krda.tables.cells import (
     texts,
 )
 from krda.tables.errors import TableError, shown
+from krda.validation import FloatArray
 
 #: If at most this share of the cells is odd, these are errors in the file; else it is text.
 ODD_SHARE = 0.1

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from krda.tables.errors import TableError as TableError
-from krda.tables.errors import listed as listed
+from krda.tables.errors import TableError, listed
 from krda.tables.text import parse_text
 
 # The libraries that pandas reads these files with.

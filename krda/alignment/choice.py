@@ -37,11 +37,12 @@ Shift = Literal["none", "class shares", "columns", "axes", "both", "unexplained"
 DEVIATIONS = 3.0
 
 #: Standard deviations that all maps have to be away before other class shares are tried with them,
-#: and up to which these count as an explanation: together, the two can fit almost anything.
-FAR, JOINT_DEVIATIONS = 5.0, 2.0
+#: and up to which other class shares count as an explanation: they can fit almost anything.
+FAR, SHARES_DEVIATIONS = 5.0, 2.0
 
-#: Standard deviations up to which other class shares explain a shift that a simple map explains,
-#: too: with few rows both can.
+#: Standard deviations up to which other class shares explain a shift that standardisation or the
+#: linear map explains, too: with few rows both can. Quantiles do not count. They can follow any
+#: change of single columns, other class shares among them.
 CLOSE = 1.0
 
 _SIMPLE: tuple[Kind, ...] = ("standardize", "quantiles", "linear")
@@ -81,15 +82,19 @@ class Candidate:
         return float(self.residuals[0] - self.noise_means[0])
 
     def needs_shares(self, weighted: Candidate) -> bool:
-        """Whether other class shares explain what this map leaves, and halve it between classes."""
+        """Whether this map leaves more than noise between the classes, and other shares halve it.
+
+        They also have to explain what it leaves of all columns.
+        """
         between = [(c.residuals - c.noise_means)[1] for c in (self, weighted)]
-        explained = weighted.deviations[0] <= JOINT_DEVIATIONS
-        return bool(explained and between[1] <= between[0] / 2)
+        left = self.deviations[1] > DEVIATIONS and weighted.deviations[0] <= SHARES_DEVIATIONS
+        return bool(left and between[1] <= between[0] / 2)
 
     @property
     def explains(self) -> bool:
         """Whether what is left may be noise."""
-        return bool(self.deviations.max() <= DEVIATIONS)
+        limit = DEVIATIONS if self.class_shares == "source" else SHARES_DEVIATIONS
+        return bool(self.deviations.max() <= limit)
 
     @property
     def deviations(self) -> FloatArray:
@@ -120,8 +125,8 @@ def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Ch
     """Choose the simplest alignment that explains the shift, or several that vote.
 
     1. The source as it is.
-    2. Its classes in other shares: nothing has to be moved. If a map of step 3 explains the shift,
-       too, these have to explain it better than they have to otherwise.
+    2. Its classes in other shares: nothing has to be moved. If standardisation or the linear map
+       explains the shift, too, these have to explain it better than they have to otherwise.
     3. Standardisation, quantiles and the linear map. If one explains the shift, all three vote, and
        the source as it is if it is as good as the best.
     4. An affine map with a rotation.
@@ -139,7 +144,8 @@ def choose(Xs: FloatArray, codes: NDArray[Any], Xt: FloatArray, seed: int) -> Ch
     simple = [sample.candidate(kind) for kind in _SIMPLE]
     tried = [plain, weighted, *simple]
     moved = any(candidate.explains for candidate in simple)
-    if weighted.explains and (not moved or weighted.deviations.max() <= CLOSE):
+    rivals = any(candidate.explains for candidate in simple if candidate.kind != "quantiles")
+    if weighted.explains and (not rivals or weighted.deviations.max() <= CLOSE):
         return _choice("class shares", tried, [weighted])
     voters = [plain, *simple] if plain in _as_good_as_the_best([plain, *simple]) else simple
     if moved:

@@ -140,19 +140,30 @@ def test_shares_are_needed_with_a_map_if_they_explain_all_and_halve_what_is_betw
     for excess, between, needed in ((1.9, 2.9, True), (2.1, 0.0, False), (0.0, 3.1, False)):
         weighted = candidate("linear", excess, between, "estimated")
         assert plain.needs_shares(weighted) is needed
+    # Between the classes this map leaves no more than noise: there is nothing to halve.
+    weighted = candidate("linear", 0.0, -3.0, "estimated")
+    assert not candidate("linear", 8.0, 2.9).needs_shares(weighted)
 
 
 @pytest.mark.parametrize(
-    ("of_shares", "of_a_map", "shift"),
-    [(2.5, 9.0, "class shares"), (2.5, 1.5, "columns"), (0.5, 1.5, "class shares")],
+    ("of_shares", "of_a_map", "of_quantiles", "shift"),
+    [
+        (1.9, 9.0, 9.0, "class shares"),
+        (2.1, 2.9, 9.0, "columns"),
+        (1.9, 2.9, 9.0, "columns"),
+        (0.9, 2.9, 2.9, "class shares"),
+        (1.9, 9.0, 0.5, "class shares"),
+    ],
 )
 def test_shares_have_to_explain_more_if_a_simple_map_explains_the_shift_too(
-    monkeypatch, of_shares, of_a_map, shift
+    monkeypatch, of_shares, of_a_map, of_quantiles, shift
 ):
+    left = {"none": 20.0, "quantiles": of_quantiles}
+
     def tried(self, kind, *, estimated=False, near=None):
         if estimated:
             return candidate(kind, of_shares, class_shares="estimated")
-        return candidate(kind, 20.0 if kind == "none" else of_a_map)
+        return candidate(kind, left.get(kind, of_a_map))
 
     monkeypatch.setattr(choosing._Sample, "candidate", tried)
     rows = np.arange(20.0).reshape(10, 2)

@@ -1,0 +1,79 @@
+"""Two files of one's own as a task of the benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from experiments.datasets.base import Task, require_task
+from krda.tables import TableEncoder, read_table
+from krda.tables.labels import labels_of
+
+
+@dataclass
+class Csv:
+    """One task, ``own``: a labelled source table and a target table with the same columns.
+
+    Both tables are encoded together, and columns are centred and scaled by the rows of both. The
+    target rows are also the rows that are scored, as in :mod:`experiments.datasets.tables`.
+
+    Parameters
+    ----------
+    source, target : str
+        Files that ``krda adapt`` can read.
+    label : str
+        Column with the labels.
+    score : {"labels", "agreement"}, default="labels"
+        "labels" compares predictions with the target's labels. "agreement" needs none: it compares
+        them with the predictions of a classifier that is trained on the source as it is.
+    drop : list of str, default=()
+        Columns to leave out.
+
+    Raises
+    ------
+    TableError
+        By :meth:`task`: a file cannot be read, or the tables do not fit together.
+    """
+
+    source: str
+    target: str
+    label: str
+    score: str = "labels"
+    drop: tuple[str, ...] = ()
+
+    name = "csv"
+
+    task_names = ("own",)
+
+    def task(self, name: str) -> Task:
+        """Read the two files."""
+        require_task(self, name)
+        if self.score not in ("labels", "agreement"):
+            raise ValueError(f"dataset.data.score must be labels or agreement, got {self.score!r}.")
+        source, target = (
+            read_table(path, as_text=[self.label]).frame for path in (self.source, self.target)
+        )
+        ys = labels_of(source, self.label)
+        if self.score == "labels" and self.label not in target:
+            raise ValueError(
+                f"The target has no column {self.label!r} to score predictions by. Add it, or set "
+                "dataset.data.score=agreement: it measures how often a method and a classifier "
+                "trained on the source as it is agree."
+            )
+        yt = np.asarray(target[self.label]) if self.score == "labels" else None
+        if yt is not None and not set(yt.tolist()) & set(ys.tolist()):
+            raise ValueError(
+                f"No label of the target, such as {yt[0]!r}, is a label of the source, such as "
+                f"{ys[0]!r}. Write them alike in both files."
+            )
+        features = [X.drop(columns=self.label, errors="ignore") for X in (source, target)]
+        encoder = TableEncoder(drop=tuple(self.drop)).fit(*features)
+        scaler = StandardScaler().fit(np.concatenate([encoder.transform(X) for X in features]))
+        Xs, Xt = (scaler.transform(encoder.transform(X)) for X in features)
+        if yt is None:
+            yt = make_pipeline(StandardScaler(), SVC()).fit(Xs, ys).predict(Xt)
+        return Task.lock("csv", name, source=(Xs, ys), target=(Xt, yt), test=(Xt, yt))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from krda.tables.errors import MISSING, NUMBER, TableError, listed, similar
+from krda.tables.errors import MISSING, NUMBER, TableError, listed, place, similar
 from krda.validation import warn_user
 
 #: Rows that a class needs: the classifier is checked on thirds of the source.
@@ -32,8 +32,8 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
     if missing.any():
         raise TableError(
             f"The label {label!r} is missing in {int(missing.sum())} rows of the source (first: "
-            f"row {int(missing.argmax())}, from 0): expected one for each. Take these rows out, "
-            "or, if they are a class, give it a name like those of the others."
+            f"{place(source.index, int(missing.argmax()))}): expected one for each. Take these "
+            "rows out, or, if they are a class, give it a name like those of the others."
         )
     labels = labels.astype(object) if isinstance(labels.dtype, pd.CategoricalDtype) else labels
     kinds = {type(value) for value in labels} if labels.dtype == object else set()

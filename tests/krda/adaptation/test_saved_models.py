@@ -11,7 +11,7 @@ import pytest
 from krda import adapt, load, save
 from krda.adaptation.classifiers import CLASSIFIERS
 from krda.adaptation.methods import METHODS
-from krda.tables import TableError
+from krda.tables.errors import TableError
 
 skops_io = pytest.importorskip("skops.io")
 

@@ -201,7 +201,9 @@ class Pair:
             raise TypeError("drop and categories must be lists of column names.")
         ys = labels_of(source, label)
         if label in drop:
-            raise TableError(f"`drop` names the label {label!r}, which is no feature anyway.")
+            raise TableError(
+                f"`drop` names the label {label!r}, which is never a feature: leave it out there."
+            )
         if classifier == "svm" and len(source) > _MANY_ROWS:
             progress(f"an SVM on {len(source)} rows takes long; 'boosting' does not")
         if len(target) < 2:

@@ -133,22 +133,7 @@ def load(path: str | Path) -> Adaptation:
     --------
     See :func:`save`.
     """
-    line, _, content = Path(path).read_bytes().partition(b"\n")
-    head = _head(line, path)
-    again = "Save it again with krda adapt --save."
-    if head["format"] != FORMAT:
-        raise TableError(
-            f"{path} has format {head['format']} (krda {head.get('krda')}); this is krda "
-            f"{__version__}, which reads format {FORMAT}. {again}"
-        )
-    if hashlib.sha256(content).hexdigest() != head.get("sha256"):
-        raise TableError(f"{path} is damaged: its checksum is wrong. Copy it again. {again}")
-    theirs, ours = head["scikit-learn"], version("scikit-learn")
-    if theirs.split(".")[:2] != ours.split(".")[:2]:
-        raise TableError(
-            f"{path} was saved with scikit-learn {theirs}; this is {ours}, whose models differ. "
-            f"Install that version. {again}"
-        )
+    content = read_saved(path)
     skops_io = import_skops()
     from krda.adaptation.adapt import Adaptation
     from krda.adaptation.verdict import Verdict
@@ -162,6 +147,27 @@ def load(path: str | Path) -> Adaptation:
     verdict = Verdict(**json.loads(state["verdict"]))
     names = state["encoder"], state["model"], state["method"], state["classifier"]
     return Adaptation(*names, verdict)
+
+
+def read_saved(path: str | Path) -> bytes:
+    """Read the archive in a saved file; raise if it is foreign, damaged or of another version."""
+    line, _, content = Path(path).read_bytes().partition(b"\n")
+    head = _head(line, path)
+    again = "Save it again with krda adapt --save."
+    if head["format"] != FORMAT:
+        raise TableError(
+            f"{path} has format {head['format']} (krda {head.get('krda')}); this is krda "
+            f"{__version__}, which reads format {FORMAT}. {again}"
+        )
+    if hashlib.sha256(content).hexdigest() != head.get("sha256"):
+        raise TableError(f"{path} is damaged: its checksum is wrong. Copy it again. {again}")
+    theirs, ours = str(head.get("scikit-learn")), version("scikit-learn")
+    if theirs.split(".")[:2] != ours.split(".")[:2]:
+        raise TableError(
+            f"{path} was saved with scikit-learn {theirs}; this is {ours}, whose models differ. "
+            f"Install that version. {again}"
+        )
+    return content
 
 
 def import_skops() -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from krda.adaptation.saving import load, read_saved, save
 from krda.command.console import Console
 from krda.command.output import check_outputs, identifiers, refuse_formulas, write_predictions
 from krda.tables.errors import listed
@@ -49,8 +50,6 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
     lines = [str(verdict), "", _columns(found.encoder), ""]
     lines.append(f"Predictions, by the method {found.method}: {options.output}")
     if options.save:
-        from krda.adaptation.saving import save
-
         save(found, options.save)
         lines.append(f"Model: {options.save}")
     if options.report:
@@ -87,10 +86,9 @@ def compare(options: argparse.Namespace, console: Console) -> Status:
 def predict(options: argparse.Namespace, console: Console) -> Status:
     """Predict the rows of a new file by a saved model."""
     check_outputs([options.output], [options.model, options.new], force=options.force)
+    read_saved(options.model)  # first: a wrong file must not cost the time that libraries take
     new = _read(options.new, options, console)
     names = identifiers(new, options.id, None)
-    from krda.adaptation.saving import load
-
     found = load(options.model)
     predicted = found.predict(new if names is None else new.drop(columns=options.id))
     write_predictions(options.output, predicted, options.id, names)

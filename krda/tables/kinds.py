@@ -109,8 +109,8 @@ def _refuse_numbers(columns: Pair) -> None:
     cells, row = columns[which], int(odd[which].argmax())
     raise TableError(
         f"column {shown(cells.column.name)} of the {TABLES[which]} has {shown(cells.values[row])} "
-        f"in {place(cells.column.index, row)}; expected finite numbers with decimal points. If "
-        "commas are decimal marks in all of a text file, say so with `decimal`; else write "
+        f"in {place(cells.column.index, row)}; expected numbers up to 1e308 with decimal points. "
+        "If commas are decimal marks in all of a text file, say so with `decimal`; else write "
         f"points{_OR_LEAVE_IT}."
     )
 

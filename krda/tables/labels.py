@@ -26,6 +26,7 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
         raise TableError(
             f"The source has no column {label!r} for the labels; its columns are "
             f"{listed(source.columns)}.{similar([label], map(str, source.columns))}"
+            + (" Is another `separator` meant?" if len(source.columns) == 1 else "")
         )
     labels = source[label]
     missing = _missing(labels)
@@ -46,8 +47,9 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
     counts = labels.value_counts()
     if _are_quantities(labels):
         raise TableError(
-            f"The label {label!r} holds numbers with fractions ({listed(counts.index)}): expected "
-            "classes. If these are classes, give them names; a quantity cannot be predicted."
+            f"The label {label!r} holds numbers with fractions ({listed(counts.index[:3])}): "
+            "expected classes. If these are classes, give them names; a quantity cannot be "
+            "predicted."
         )
     if len(counts) < 2:
         raise TableError(f"The label {label!r} has one class only: {listed(counts.index)}.")

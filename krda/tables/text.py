@@ -154,13 +154,13 @@ def _records(path: str, text: str, separator: str) -> Iterator[tuple[int, list[s
                     raise csv.Error(f"a quote is closed in line {reader.line_num} only, after rows")
                 yield first, record or [""]
             first = reader.line_num + 1
-        if n < 2:
-            raise csv.Error("it has no rows below a header")
     except csv.Error as error:
         raise TableError(
             f"{path} cannot be read as CSV: line {first}: {error}. Quotes enclose a whole cell, "
             'and those within it are written twice: """5 inch" for "5 inch.'
         ) from error
+    if n < 2:
+        raise TableError(f"{path} has no rows below a header. Write names into its first line.")
 
 
 def _named(path: str, header: list[str], rows: Sequence[list[str]]) -> dict[str, list[str]]:

@@ -79,7 +79,10 @@ def cells_of(column: Any) -> Cells:
 def _texts(column: Any) -> NDArray[Any]:
     gaps = column.isna().to_numpy()
     cells = column.astype(object).to_numpy()
-    words = ["" if gap else _text_of(cell) for cell, gap in zip(cells, gaps, strict=True)]
+    words = [
+        cell.strip() if type(cell) is str else "" if gap else _text_of(cell)
+        for cell, gap in zip(cells, gaps, strict=True)
+    ]
     return np.array(["" if word.lower() in MISSING else word for word in words], dtype=object)
 
 

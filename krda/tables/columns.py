@@ -132,7 +132,8 @@ class Use:
                 f"that were in neither table of fit: {listed(unknown)}. They are encoded as "
                 + ("'other'." if others else "zeros in all columns of the category.")
             )
-        return np.array([[self.levels.get(word, OTHER)] for word in words], dtype=object)
+        known = [self.levels.get(word, OTHER) for word in words]
+        return np.array(known, dtype=object)[:, np.newaxis]
 
 
 class _Column(NamedTuple):
@@ -161,7 +162,9 @@ def fit_column(columns: Pair, category: bool) -> tuple[Use | None, ColumnReport]
     values: list[Any] = list(content.values) or [cells.texts() for cells in columns]
     is_number = content.reading is not None and content.reading.kind == "number"
     sentinels = find_sentinels(np.concatenate(values)) if is_number else []
-    gaps = [c.missing | np.isin(x, sentinels) for c, x in zip(columns, values, strict=True)]
+    gaps = [cells.missing for cells in columns]
+    if sentinels:
+        gaps = [gap | np.isin(x, sentinels) for gap, x in zip(gaps, values, strict=True)]
     column = _Column(
         str(columns[0].column.name),
         content,
@@ -186,8 +189,7 @@ def _left_out(column: _Column, typed: bool) -> _Done | None:
     if empty:
         where = "neither table has" if len(empty) == 2 else f"the {empty[0]} does not have"
         return _Done("constant", f"Left out: {where} a value in it.")
-    distinct = [len(set(x.tolist())) for x in known]
-    if distinct == [1, 1] and not column.flagged:
+    if all((x == x[0]).all() for x in known) and not column.flagged:
         return _Done("constant", "Left out: each table has one value in all rows.")
     if reading and reading.kind == "number":
         if not any(column.missing) and all(map(_is_numbering, known)):
@@ -196,7 +198,7 @@ def _left_out(column: _Column, typed: bool) -> _Done | None:
         n_levels = len(set(np.concatenate(known).tolist()))
         n_rows = sum(map(len, known)) + sum(column.missing)
         if n_levels > min(MAX_LEVELS, max(FEW_LEVELS, n_rows // ROWS_A_LEVEL)):
-            if all(n == len(x) >= IDENTIFIER_ROWS for n, x in zip(distinct, known, strict=True)):
+            if all(len(set(x.tolist())) == len(x) >= IDENTIFIER_ROWS for x in known):
                 return _Done("identifier", "Left out: each row has another text.")
             why = f"it is text of {n_levels} levels; name it in `categories` to use the frequent"
             return _Done("text", f"Left out: {why} ones.")

@@ -101,7 +101,9 @@ def _refuse_numbers(columns: Pair) -> None:
     for o, cells, table in zip(odd, columns, TABLES, strict=True):
         if cells.dtype == "number" and o.any():  # infinite
             raise odd_cell("number", cells, o, table, _OR_LEAVE_IT)
-        unlike.append(o & ~np.array([like_number(word) for word in cells.texts()]))
+        words = cells.texts().tolist()
+        like = {word: like_number(word) for word in set(words)}
+        unlike.append(o & ~np.array([like[word] for word in words]))
     if any(u.any() for u in unlike):
         _refuse_odd(columns, "number", unlike)
         return

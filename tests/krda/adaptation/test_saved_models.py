@@ -21,7 +21,9 @@ def tables():
     rng = np.random.default_rng(0)
     source = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y"], 90)})
     target = pd.DataFrame({"b": rng.choice(["x", "y"], 60), "a": rng.normal(2, 1, size=60)})
-    return source.assign(label=np.where(source["a"] > 0, "big", "small")), target
+    source = source.assign(label=np.where(source["a"] > 0, "big", "small"))
+    source.loc[:5, "a"] = np.nan
+    return source, target
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -10,7 +10,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from krda.adaptation.saving import TYPES
 from krda.tables.encode import TableEncoder
 from krda.tables.errors import TableError
 from krda.tables.read import read_table
@@ -554,18 +553,6 @@ def test_reports_can_be_written_as_json(fitted):
         "note": "",
     }
     assert json.loads(json.dumps(encoder.groups_)) == encoder.groups_
-
-
-def test_a_fitted_encoder_is_saved_by_skops(fitted):
-    skops_io = pytest.importorskip("skops.io")
-    encoder, S = fitted
-    content = skops_io.dumps(encoder)
-    types = skops_io.get_untrusted_types(data=content)
-    assert set(types) <= set(TYPES)
-    loaded = skops_io.loads(content, trusted=types)
-    np.testing.assert_array_equal(loaded.transform(S), encoder.transform(S))
-    assert loaded.columns_ == encoder.columns_
-    assert loaded.groups_ == encoder.groups_
 
 
 def test_files_of_several_formats_give_the_same_numbers(tmp_path):

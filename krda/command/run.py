@@ -92,8 +92,9 @@ def predict(options: argparse.Namespace, console: Console) -> Status:
     found = load(options.model)
     predicted = found.predict(new if names is None else new.drop(columns=options.id))
     write_predictions(options.output, predicted, options.id, names)
-    shares = {str(k): v for k, v in predicted["prediction"].value_counts(normalize=True).items()}
-    abstained = float(predicted["abstain"].mean())
+    counts = predicted["prediction"].value_counts(normalize=True)
+    shares = {str(label): round(share, 4) for label, share in counts.items()}
+    abstained = round(float(predicted["abstain"].mean()), 4)
     text = listed(f"{label} {share:.0%}" for label, share in shares.items())
     console.result(
         f"{len(predicted)} rows: {text}; {abstained:.0%} abstained from.\n"

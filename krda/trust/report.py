@@ -105,7 +105,7 @@ class Assessment:
 
             ax = pyplot.subplots(layout="constrained")[1]
         names = list(self.transport.columns)[::-1]
-        before, after = zip(*(self.transport.columns[name] for name in names), strict=True)
+        before, after = np.reshape([self.transport.columns[name] for name in names], (-1, 2)).T
         ax.hlines(names, before, after, color="0.75")
         ax.plot(before, names, "o", color="0.5", label="before the transport")
         ax.plot(after, names, "o", color="C0", label="after")

@@ -8,12 +8,12 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from krda.tables.errors import LINE, TableError, listed
-from krda.tables.text import parse_text
+from krda.tables.text import checked, parse_text
 
 # The libraries that pandas reads these files with.
 _LIBRARIES = {".parquet": "pyarrow", ".feather": "pyarrow", ".xlsx": "openpyxl"}
@@ -108,7 +108,7 @@ def read_table(
             f"{path} cannot be read as {suffix} ({listed([error])}). Give it the suffix of what it "
             "is, such as .csv for text, or write it again."
         ) from error
-    return Table(_checked(frame, path), notes)
+    return Table(checked(frame, str(path)), notes)
 
 
 def _unpack(content: bytes, path: Path, suffix: str) -> bytes:
@@ -154,7 +154,7 @@ def _sheet(content: bytes, path: Path) -> tuple[pd.DataFrame, list[str]]:
         [f"{path}: of {1 + len(others)} sheets, the first, {first}, was read."] if others else []
     )
     if not len(cells):
-        raise TableError(f"{path} has an empty sheet; expected names in its first row, and rows.")
+        raise TableError(f"{path} has no rows in its first sheet; expected names and rows.")
     cells.index = pd.RangeIndex(1, len(cells) + 1, name=LINE)
     frame = cells.iloc[1:]
     frame.columns = ["" if pd.isna(name) else name for name in cells.iloc[0]]
@@ -162,23 +162,3 @@ def _sheet(content: bytes, path: Path) -> tuple[pd.DataFrame, list[str]]:
     if not full.all():
         notes.append(f"{path}: {int((~full).sum())} empty rows were left out.")
     return frame[full].infer_objects(), notes
-
-
-def _checked(frame: Any, path: Path) -> pd.DataFrame:
-    """Refuse a table without rows or with names that are empty or not unique."""
-    names = [str(name).strip() for name in frame.columns]
-    frame.columns = names
-    kept = [bool(name) or bool(frame.iloc[:, i].notna().any()) for i, name in enumerate(names)]
-    frame = frame.loc[:, kept]
-    names = list(frame.columns)
-    if "" in names:
-        raise TableError(
-            f"{path} has no name for column {names.index('') + 1}. Write a name into the first "
-            "row, and delete what is above the names, such as a title."
-        )
-    twice = list(dict.fromkeys(name for name in names if names.count(name) > 1))
-    if twice:
-        raise TableError(f"{path} has several columns of one name: {listed(twice)}. Rename them.")
-    if not len(frame) or not names:
-        raise TableError(f"{path} has no rows below its header.")
-    return frame

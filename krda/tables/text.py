@@ -10,7 +10,9 @@ import contextlib
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -18,13 +20,6 @@ from krda.tables.errors import LINE, MISSING, TableError, listed, shown
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
-# How files begin that are no text.
-_BINARY = {
-    b"PAR1": "a Parquet file (.parquet)",
-    b"ARROW1": "a Feather file (.feather)",
-    b"PK\3\4": "a spreadsheet (.xlsx) or an archive (.zip)",
-    b"\x1f\x8b": "an archive (.gz)",
-}
 _SAMPLE = 2**17  # characters that decide on the separator
 
 # A number that may have a decimal comma, with points between thousands or without.
@@ -50,7 +45,8 @@ def parse_text(
     found = separator or _find_separator(text, path)
     if separator is None and found != ",":
         notes.append(f"{path}: {SEPARATORS[found]} separate the columns.")
-    lines, (header, *rows) = zip(*_records(path, text, found), strict=True)
+    lines, records = zip(*_records(path, text, found), strict=True)
+    header = records[0]
     if separator is None and len(header) == 1 and any(mark in header[0] for mark in SEPARATORS):
         raise TableError(
             f"{path} has a single column, called {shown(header[0])}. Quotes enclose one cell: "
@@ -58,7 +54,7 @@ def parse_text(
             "`separator`."
         )
     index = pd.Index(lines[1:], name=LINE)
-    table = pd.DataFrame(_named(path, header, rows), index=index, dtype=object)
+    table = checked(pd.DataFrame(records[1:], index=index, columns=header, dtype=object), path)
     if decimal == "," or (decimal is None and found != ","):
         table, replaced = _with_points(table, path, as_text, certain=decimal == ",")
         if replaced:
@@ -77,12 +73,10 @@ def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, list[
         if "\0" in text:
             raise UnicodeError("it holds bytes that are 0")
     except (LookupError, UnicodeError) as error:
-        kind = next((k for start, k in _BINARY.items() if content.startswith(start)), None)
         raise TableError(
-            f"{path} is no {name} text ({error}). "
-            + (f"It seems to be {kind}: give the file that suffix. " if kind else "")
-            + "Expected separated text, .parquet, .feather or .xlsx. Name the encoding of text, "
-            "such as utf-16 or cp850, with `encoding`."
+            f"{path} is no {name} text ({error}). If it is a .parquet, .feather, .xlsx, .gz or "
+            ".zip file, give it that suffix. If it is text, name its encoding, such as utf-16 or "
+            "cp850, with `encoding`."
         ) from error
     notes = []
     if encoding is None and name == "cp1252":
@@ -160,28 +154,29 @@ def _records(path: str, text: str, separator: str) -> Iterator[tuple[int, list[s
             'and those within it are written twice: """5 inch" for "5 inch.'
         ) from error
     if n < 2:
-        raise TableError(f"{path} has no rows below a header. Write names into its first line.")
+        raise TableError(f"{path} has no rows below its header.")
 
 
-def _named(path: str, header: list[str], rows: Sequence[list[str]]) -> dict[str, list[str]]:
-    """Give columns by name, without those that a separator at the end of each line makes."""
-    columns: dict[str, list[str]] = {}
-    for i, name in enumerate(map(str.strip, header)):
-        cells = [row[i] for row in rows]
-        if not name and any(map(str.strip, cells)):
-            filled = [cell for cell in cells if cell.strip()]
+def checked(table: Any, path: str) -> pd.DataFrame:
+    """Refuse names that are empty or not unique; leave out nameless columns without values.
+
+    Such a column is what a separator at the end of each line makes.
+    """
+    table.columns = names = [str(name).strip() for name in table.columns]
+    for i in [i for i, name in enumerate(names) if not name]:
+        cells = [cell for cell in table.iloc[:, i].dropna() if str(cell).strip()]
+        if cells:
             raise TableError(
-                f"{path} has no name for column {i + 1} (line 1), which begins with "
-                f"{listed(filled[:3])}. Write a name into the header; an index of pandas is left "
-                "out by to_csv(index=False)."
+                f"{path} has no name for column {i + 1}, which begins with {listed(cells[:3])}. "
+                "Write names into the first row, and delete what is above them, such as a title. "
+                "An index of pandas is left out by to_csv(index=False)."
             )
-        if name in columns:
-            raise TableError(
-                f"{path} has several columns of one name (line 1): {listed([name])}. Rename them."
-            )
-        if name:
-            columns[name] = cells
-    return columns
+    twice = [name for name, n in Counter(filter(None, names)).items() if n > 1]
+    if twice:
+        raise TableError(f"{path} has several columns of one name: {listed(twice)}. Rename them.")
+    if not len(table) or not any(names):
+        raise TableError(f"{path} has no rows below its header.")
+    return table.loc[:, list(map(bool, names))]
 
 
 # Decimal commas

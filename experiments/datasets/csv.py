@@ -80,8 +80,9 @@ class Csv:
         labels = target[self.label].fillna("").astype(str).to_numpy(dtype=str)
         known = np.isin(labels, ys)
         if not known.all():
+            row = int(known.argmin())
             raise ValueError(
-                f"The target's label in row {int(known.argmin()) + 1} is {labels[known.argmin()]!r}; "
+                f"The target's label in row {row + 1} is {str(labels[row])!r}; "
                 f"expected a label of the source: {', '.join(np.unique(ys)[:10])}."
             )
         return labels

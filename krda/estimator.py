@@ -25,7 +25,7 @@ ALIGNMENTS = ("none", "standardize", "quantiles", "linear", "affine", "auto")
 
 @dataclass(eq=False, repr=False)
 class KRDA(MapParameters, AlignedClassifier):
-    r"""Knothe-Rosenblatt Domain Adaptation; with ``spread_atoms=False`` it has the paper's form.
+    """Knothe-Rosenblatt Domain Adaptation; with ``spread_atoms=False`` it has the paper's form.
 
     The Knothe-Rosenblatt map from the source to the target is fitted (:class:`KnotheRosenblatt`),
     and an ordinary classifier is trained on the transported source rows and their labels. Target

@@ -1,4 +1,4 @@
-"""Run the examples of docs/gallery: draw their figures, and write what they print below them.
+"""Run the examples of README.md and docs/gallery: draw the figures, write what they print.
 
 ::
 
@@ -8,22 +8,20 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import re
-import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
 
 
-def run(page: str) -> str:
-    """Run the blocks of a page one after another, and put what each prints below it."""
-    space: dict[str, Any] = {}
+def run(page: str, space: dict[str, Any]) -> str:
+    """Run the Python blocks of a page in turn, and put what each prints below it."""
 
     def run_block(found: re.Match[str]) -> str:
         printed = io.StringIO()
@@ -35,15 +33,18 @@ def run(page: str) -> str:
     return _BLOCK.sub(run_block, page)
 
 
-def main(names: Sequence[str]) -> None:
+def main() -> None:
     """Run pages in the folder of the figures."""
-    os.chdir(DOCS / "assets")
-    for path in sorted((DOCS / "gallery").glob("*.md")):
-        if not names or path.stem in names:
-            path.write_text(run(path.read_text(encoding="utf-8")), encoding="utf-8")
-            print(path)
+    gallery = sorted((ROOT / "docs" / "gallery").glob("[!R]*.md"))
+    pages = {path.stem: path for path in (ROOT / "README.md", *gallery)}
+    parser = argparse.ArgumentParser(description="Run the examples of README.md and docs/gallery.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(pages)}; none: all")
+    os.environ["MPLBACKEND"] = "agg"
+    for name in parser.parse_args().names or pages:
+        os.chdir(ROOT / "docs" / "assets")
+        pages[name].write_text(run(pages[name].read_text(encoding="utf-8"), {}), encoding="utf-8")
+        print(pages[name])
 
 
 if __name__ == "__main__":
-    os.environ["MPLBACKEND"] = "agg"
-    main(sys.argv[1:])
+    main()

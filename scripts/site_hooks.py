@@ -63,6 +63,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn the repository's links into those of the site."""
     here = page.file.src_uri
+    if here == "index.md":
+        page.meta["hide"] = ["navigation"]
 
     def renew(found: re.Match[str]) -> str:
         label, link, anchor = found.groups()
@@ -71,7 +73,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return found[0]
         if (name := _page(path)) is not None:
             return f"[{label}]({posixpath.relpath(name, posixpath.dirname(here))}{anchor})"
-        return f"[{label}]({config.repo_url}/blob/main/{path}{anchor})" if config.repo_url else label
+        if config.repo_url:
+            return f"[{label}]({config.repo_url}/blob/main/{path}{anchor})"
+        return label
 
     return _LINK.sub(renew, markdown)
 

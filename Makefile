@@ -17,7 +17,7 @@ REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 	$(if $(RESULTS),--results $(RESULTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce-tables results tables status check-results draws bench bench-setup smoke test test-setup unit lint format clean
+.PHONY: help setup reproduce-tables results tables status check-results draws bench bench-setup docs smoke test test-setup unit lint format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,14 @@ $(VENV)/bench-installed: $(VENV)/installed
 		--editable ".[bench]"
 	@touch $@
 
+docs: $(VENV)/docs-installed ## Build the docs as a site, and check its links: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
+
+$(VENV)/docs-installed: $(VENV)/installed
+	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+		--editable ".[docs]"
+	@touch $@
+
 # The dialled table has the same methods on one more small table: it is left out to save time.
 smoke: setup ## Run every method on moons, simulated HEPMASS, Amazon and real tables at tiny size
 	rm -rf .smoke
@@ -95,9 +103,9 @@ format: setup ## Put the code into its format
 unit: test-setup ## Run the unit tests
 	$(PY) -m pytest --numprocesses auto --dist loadfile
 
-test: lint smoke unit ## Check everything: lint, types, smoke run, unit tests
+test: lint docs smoke unit ## Check everything: lint, types, docs, smoke run, unit tests
 
 clean: ## Remove the environment and everything that can be made again
-	rm -rf $(VENV) .smoke reproduction outputs multirun build *.egg-info
+	rm -rf $(VENV) .smoke reproduction outputs multirun build site *.egg-info
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-r"""Do transported rows look like target rows? Two-sample statistics, by column and of whole rows.
+"""Do transported rows look like target rows? Two-sample statistics, by column and of whole rows.
 
 No label is read. The statistics show whether the transport brings the source's distribution onto
 the target's. That the classes end up where they belong follows from the assumptions of the method,
@@ -50,9 +50,9 @@ def column_distances(X: ArrayLike, Y: ArrayLike) -> FloatArray:
 
 
 def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None) -> float:
-    r"""Energy distance of two samples, of all columns together (Szekely and Rizzo 2004).
+    """Energy distance of two samples, of all columns together (Szekely and Rizzo 2004).
 
-    .. math:: E = 2 \, E|X - Y| - E|X - X'| - E|Y - Y'|
+        2 E|X - Y| - E|X - X'| - E|Y - Y'|
 
     with independent copies, Euclidean distances, and columns measured in ``unit``.
     Zero, except for the sampling error, if and only if the two distributions are equal: dependence

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -128,7 +129,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from krda.command.run import COMMANDS
 
-        status = COMMANDS[options.command](options, console)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_, **__: console.note(str(message))
+            status = COMMANDS[options.command](options, console)
     except KeyboardInterrupt:
         console.complain("interrupted")
         return 130

@@ -2,7 +2,8 @@
 
 ``python -m studies.verdicts`` asks for a verdict on the simulated tables of
 ``studies.simulated_shifts`` and on the real ones of ``dataset=tables``, three draws of each task,
-and compares the advised predictions with those of every single method. It writes
+and compares the advised predictions with those of every single method, and with themselves if only
+the surest rows are kept: those on which more classifiers agree, then the more probable. It writes
 ``results/verdicts/simulated.csv`` and ``tables.csv``, one row for each pair of tables. Labels of
 the target are read to score, and for nothing else.
 """
@@ -31,6 +32,7 @@ BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 CLOSE = 2.0  # points within which a method is as good as another
 SINGLE = ("plain", "reweighted", "standardize", "quantiles", "linear", "affine")
 N_DRAWS, N_TABLES = 3, 10
+KEPT = (100, 90, 80, 70, 60, 50)  # percent of the rows, the surest first
 
 
 def simulated() -> Iterator[tuple[str, int, Any]]:
@@ -65,11 +67,16 @@ def measure(name: str, number: int, tables: Any) -> dict[str, Any]:
         said = pair.fit(method).predict(pair.encoder.transform(test))
         accuracies[method] = 100 * (said == y_test).mean()
     best = max(accuracies[method] for method in SINGLE)
+    probable = predicted.filter(regex="^probability_").to_numpy().max(axis=1)
+    by_doubt = np.lexsort((-probable, -predicted["agreement"].to_numpy()))
+    shares = {
+        f"right_{k}": 100 * hits[by_doubt[: max(1, k * len(hits) // 100)]].mean() for k in KEPT
+    }
     row = {
         "task": name, "draw": number, "advice": verdict.advice, "shift": verdict.numbers["shift"],
         **{k: round(v, 2) for k, v in accuracies.items()}, "best": round(best, 2),
         "covered": round(covered, 2), "accuracy_covered": round(sure, 2),
-        "agreement": verdict.numbers["agreement"],
+        "agreement": verdict.numbers["agreement"], **{k: round(v, 2) for k, v in shares.items()},
     }  # fmt: skip
     print(*row.values(), flush=True)
     return row
@@ -81,6 +88,13 @@ def means(rows: dict[str, pd.DataFrame]) -> str:
     names = {"auto": "as advised", "best": "best of these each time"}
     cells = [[which, *(f"{frame[m].mean():.1f}" for m in shown)] for which, frame in rows.items()]
     return grid(["tables", *(names.get(m, m) for m in shown)], cells)
+
+
+def curve(rows: dict[str, pd.DataFrame]) -> str:
+    """Mean accuracies on the surest rows."""
+    header = ["tables", *(f"{k} % of the rows" for k in KEPT)]
+    cells = [[w, *(f"{f[f'right_{k}'].mean():.1f}" for k in KEPT)] for w, f in rows.items()]
+    return grid(header, cells)
 
 
 def counts(rows: dict[str, pd.DataFrame]) -> str:
@@ -105,7 +119,8 @@ def counts(rows: dict[str, pd.DataFrame]) -> str:
 def render() -> None:
     """Write the tables of the page."""
     rows = {which: pd.read_csv(FOLDER / f"{which}.csv") for which in ("simulated", "tables")}
-    text = between(PAGE.read_text(encoding="utf-8"), BEGIN, END, f"{means(rows)}\n\n{counts(rows)}")
+    tables = "\n\n".join([means(rows), counts(rows), curve(rows)])
+    text = between(PAGE.read_text(encoding="utf-8"), BEGIN, END, tables)
     write_text(PAGE, text)
 
 

@@ -13,8 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from experiments.datasets.base import Task, require_task
-from krda.tables import TableEncoder, read_table
+from krda.tables.encode import TableEncoder
 from krda.tables.labels import labels_of
+from krda.tables.read import read_table
 
 
 @dataclass

@@ -16,7 +16,7 @@ from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
 from krda.adaptation.methods import METHODS
 from krda.adaptation.verdict import Found, Verdict, judge
 from krda.alignment.auto import AutoAdaptation
-from krda.alignment.fitting import source_shares
+from krda.alignment.fitting import MAX_ROWS, some_of_each, source_shares
 from krda.tables.encode import TableEncoder
 from krda.tables.errors import TableError
 from krda.tables.labels import labels_of
@@ -25,8 +25,8 @@ from krda.validation import FloatArray
 #: Source rows from which the user is told that an SVM takes long.
 _MANY_ROWS = 10_000
 
-#: Source rows that the plain classifier is checked on, at most.
-_CHECKED_ROWS = 3000
+#: The plain classifier is checked on some rows of each of so many parts of the source, at most.
+_CHECKED_PARTS = 8
 
 #: A target row is an outlier if a column is further from the quartiles than their distance, times
 #: this.
@@ -66,7 +66,7 @@ class Adaptation:
         Parameters
         ----------
         frame : DataFrame of shape (n, d)
-            Columns are found by name; others are left alone. One row is enough.
+            Columns are found by name; more columns are left out. One row is enough.
 
         Returns
         -------
@@ -104,11 +104,7 @@ def adapt(
     label: str,
     *,
     method: str = "auto",
-    classifier: str = "svm",
-    drop: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    random_state: int = 0,
-    progress: Callable[[str], None] = lambda text: None,
+    **options: Any,
 ) -> Adaptation:
     """Adapt a classifier of the source table to the target table, and say whether to use it.
 
@@ -119,12 +115,21 @@ def adapt(
     source : DataFrame of shape (n_source, d + 1)
         Rows with labels. Columns may hold numbers, text, dates, truth values, and gaps.
     target : DataFrame of shape (n_target, d)
-        Rows without labels, and the same columns in any order.
+        Rows without labels, and the same columns in any order. More columns are left out.
     label : str
         The source's column of labels.
     method : {"auto", "plain", "reweighted", "standardize", "quantiles", "linear", "affine", \
 "krda"}, default="auto"
         How to adapt. The verdict is that of "auto" whatever the method.
+    **options
+        Those below.
+
+    Returns
+    -------
+    adaptation : Adaptation
+
+    Other Parameters
+    ----------------
     classifier : {"svm", "logistic", "forest", "boosting"}, default="svm"
         "boosting" is the one for more than ten thousand rows.
     drop, categories : sequence of str, default=()
@@ -132,10 +137,6 @@ def adapt(
     random_state : int, default=0
     progress : callable, default=lambda text: None
         Gets a line before each long step.
-
-    Returns
-    -------
-    adaptation : Adaptation
 
     Raises
     ------
@@ -154,11 +155,7 @@ def adapt(
     >>> found.predict(target[:1])["prediction"].tolist() == source["kind"][:1].tolist()
     True
     """
-    pair = Pair.of(
-        source, target, label, classifier=classifier, drop=drop, categories=categories,
-        random_state=random_state, progress=progress,
-    )  # fmt: skip
-    return pair.adapt(method)
+    return Pair.of(source, target, label, **options).adapt(method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +200,10 @@ class Pair:
         if isinstance(drop, str) or isinstance(categories, str):
             raise TypeError("drop and categories must be lists of column names.")
         ys = labels_of(source, label)
+        if label in drop:
+            raise TableError(
+                f"`drop` names the label {label!r}, which is never a feature: leave it out there."
+            )
         if classifier == "svm" and len(source) > _MANY_ROWS:
             progress(f"an SVM on {len(source)} rows takes long; 'boosting' does not")
         if len(target) < 2:
@@ -242,33 +243,35 @@ class Pair:
 
     def _found(self, auto: AutoAdaptation) -> Found:
         """Gather what a verdict is made from."""
-        rows = _some_of_each(self.ys, self.random_state)
-        y = self.ys[rows]
+        own = np.searchsorted(auto.classes_, self.ys)
+        order = np.random.default_rng(self.random_state).permutation(len(own))
+        parts = np.array_split(order, min(_CHECKED_PARTS, 1 + len(own) // MAX_ROWS))
+        rows = np.concatenate([part[some_of_each(own[part])] for part in parts])
+        y, codes = self.ys[rows], own[rows]
         plain = make_classifier(self.classifier, self.encoder.groups_, y, self.random_state)
         folds = StratifiedKFold(3, shuffle=True, random_state=self.random_state)
         said = cross_val_predict(plain, self.Xs[rows], y, cv=folds, method="predict_proba")
-        codes = np.searchsorted(auto.classes_, y)
         predicted = auto.predict(self.Xt)
         return Found(
             choice=auto.alignment_.choice,
             labels=[str(c) for c in auto.classes_],
-            source_shares=source_shares(np.searchsorted(auto.classes_, self.ys)),
+            source_shares=source_shares(own),
             predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),
             agreement=float((auto.agreement(self.Xt) == 1).mean()),
             source_accuracy=float((said.argmax(axis=1) == codes).mean()),
             majority=float(source_shares(codes).max()),
             by_chance=_by_chance(said, codes),
             target_rows=len(self.Xt),
-            outlying=self._outlying(),
+            outlying=float(far_outside(self.Xt, self.encoder.groups_).any(axis=1).mean()),
         )
 
-    def _outlying(self) -> float:
-        """Share of the target rows that are far from the others in a column of numbers."""
-        categories = [j for group in self.encoder.groups_ for j in group]
-        X = np.delete(self.Xt, categories, axis=1)
-        low, high = np.quantile(X, [0.25, 0.75], axis=0)
-        reach = np.where(high > low, _WIDTHS * (high - low), np.inf)
-        return float(((low - reach > X) | (high + reach < X)).any(axis=1).mean())
+
+def far_outside(X: FloatArray, groups: list[list[int]]) -> NDArray[np.bool_]:
+    """Say which cells are far from the others of their column; those of categories never are."""
+    low, high = np.quantile(X, [0.25, 0.75], axis=0)
+    reach = np.where(high > low, _WIDTHS * (high - low), np.inf)
+    reach[[j for group in groups for j in group]] = np.inf
+    return (low - reach > X) | (high + reach < X)
 
 
 def _by_chance(probabilities: FloatArray, codes: NDArray[Any]) -> float:
@@ -282,11 +285,3 @@ def _by_chance(probabilities: FloatArray, codes: NDArray[Any]) -> float:
         for label, p in enumerate(probabilities.T)
     ]
     return float(min(1.0, len(each) * min(each)))
-
-
-def _some_of_each(ys: NDArray[Any], seed: int) -> NDArray[np.intp]:
-    """Draw rows at random, a bounded number of them, with three of each class at least."""
-    order = np.random.default_rng(seed).permutation(len(ys))
-    number = pd.Series(order).groupby(ys[order]).cumcount().to_numpy()
-    first = np.argsort(number >= 3, kind="stable")
-    return order[first[: max(_CHECKED_ROWS, int((number < 3).sum()))]]

@@ -60,7 +60,7 @@ def compare_methods(
     truth = rows = None
     if labelled is not None:
         truth = _truth(pair, labelled, label)
-        rows = pair.encoder.transform(labelled)
+        rows = pair.encoder.transform(labelled.drop(columns=[label]))
     auto = pair.fit("auto")
     table = {}
     for method in METHODS:
@@ -119,7 +119,7 @@ def adapt_by_labels(pair: Pair, labelled: pd.DataFrame, label: str) -> Adaptatio
     advice: Advice | None = None
     if table.loc[method, "low"] > majority:
         advice = advice_for(found.verdict.numbers["shift"], method)
-    why = "labelled target rows confirm it"
+    why = "Labelled target rows confirm it."
     return replace(found, verdict=found.verdict.with_evidence(sentence, advice, why))
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import sys
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import sklearn
+from typing import TYPE_CHECKING, Any
 
 from krda._version import __version__
-from krda.adaptation.adapt import Adaptation
-from krda.adaptation.verdict import Verdict
 from krda.tables.errors import TableError
+
+if TYPE_CHECKING:
+    from krda.adaptation.adapt import Adaptation
 
 #: Number of the format. A change of what is saved makes it larger.
 FORMAT = 1
@@ -45,12 +46,12 @@ TYPES = (
     "krda.preprocessing.Atoms",
     "krda.preprocessing.ColumnMap",
     "krda.tables.cells.Reading",
-    "krda.tables.columns.Category",
-    "krda.tables.columns.Measured",
+    "krda.tables.columns.ColumnReport",
+    "krda.tables.columns.Use",
     "krda.tables.encode.TableEncoder",
-    "krda.tables.fitting.ColumnReport",
     "krda.transformer.KnotheRosenblatt",
     "krda.transformer._conditioning_value",
+    "numpy.dtype",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -87,8 +88,7 @@ def save(adaptation: Adaptation, path: str | Path) -> None:
     >>> again.predict(target).equals(found.predict(target))
     True
     """
-    import skops.io
-
+    skops_io = import_skops()
     state = {
         "method": adaptation.method,
         "classifier": adaptation.classifier,
@@ -96,11 +96,11 @@ def save(adaptation: Adaptation, path: str | Path) -> None:
         "encoder": adaptation.encoder,
         "model": adaptation.model,
     }
-    content = skops.io.dumps(state)
+    content = skops_io.dumps(state)
     head = {
         "format": FORMAT,
         "krda": __version__,
-        "scikit-learn": sklearn.__version__,
+        "scikit-learn": version("scikit-learn"),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     write_whole(Path(path), json.dumps(head).encode() + b"\n" + content)
@@ -133,8 +133,24 @@ def load(path: str | Path) -> Adaptation:
     --------
     See :func:`save`.
     """
-    import skops.io
+    content = read_saved(path)
+    skops_io = import_skops()
+    from krda.adaptation.adapt import Adaptation
+    from krda.adaptation.verdict import Verdict
 
+    try:
+        state = skops_io.loads(content, trusted=list(TYPES))
+    except skops_io.exceptions.UntrustedTypesFoundException as error:
+        raise TableError(
+            f"{path} is not loaded, for it holds more than a model: {error}"
+        ) from error
+    verdict = Verdict(**json.loads(state["verdict"]))
+    names = state["encoder"], state["model"], state["method"], state["classifier"]
+    return Adaptation(*names, verdict)
+
+
+def read_saved(path: str | Path) -> bytes:
+    """Read the archive in a saved file; raise if it is foreign, damaged or of another version."""
     line, _, content = Path(path).read_bytes().partition(b"\n")
     head = _head(line, path)
     again = "Save it again with krda adapt --save."
@@ -145,21 +161,26 @@ def load(path: str | Path) -> Adaptation:
         )
     if hashlib.sha256(content).hexdigest() != head.get("sha256"):
         raise TableError(f"{path} is damaged: its checksum is wrong. Copy it again. {again}")
-    theirs, ours = (v.split(".")[:2] for v in (head["scikit-learn"], sklearn.__version__))
-    if theirs != ours:
+    theirs, ours = str(head.get("scikit-learn")), version("scikit-learn")
+    if theirs.split(".")[:2] != ours.split(".")[:2]:
         raise TableError(
-            f"{path} was saved with scikit-learn {head['scikit-learn']}; this is "
-            f"{sklearn.__version__}, whose models differ. Install that version. {again}"
+            f"{path} was saved with scikit-learn {theirs}; this is {ours}, whose models differ. "
+            f"Install that version. {again}"
         )
+    return content
+
+
+def import_skops() -> Any:
+    """Import skops, but not torch: skops looks for estimators in all of scikit-learn, with it."""
+    hidden = [f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask")]
+    hidden = [name for name in hidden if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
-        state = skops.io.loads(content, trusted=list(TYPES))
-    except skops.io.exceptions.UntrustedTypesFoundException as error:
-        raise TableError(
-            f"{path} is not loaded, for it holds more than a model: {error}"
-        ) from error
-    verdict = Verdict(**json.loads(state["verdict"]))
-    names = state["encoder"], state["model"], state["method"], state["classifier"]
-    return Adaptation(*names, verdict)
+        import skops.io
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+    return skops.io
 
 
 def _head(line: bytes, path: str | Path) -> dict[str, Any]:

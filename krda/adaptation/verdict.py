@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from krda.alignment.auto import _SHIFTS
 from krda.alignment.choice import DEVIATIONS, Candidate, Choice
 from krda.printing import printable
 from krda.validation import FloatArray
@@ -31,16 +32,12 @@ _USE: dict[Advice, str] = {
     "adapted": "Use the adapted classifier",
     "none": "Use none of the predictions",
 }
-_WHY: dict[str, tuple[Advice, str]] = {
-    "none": ("plain", "the target looks like another sample of the source"),
-    "class shares": ("reweighted", "the target holds the classes in other shares"),
-    "columns": ("adapted", "columns are shifted, scaled or related in another way"),
-    "axes": ("adapted", "the target's axes are turned"),
-    "both": ("adapted", "rows have moved, and the target holds the classes in other shares"),
-    "unexplained": (
-        "adapted",
-        "it comes nearest, though no alignment explains the whole shift",
-    ),
+# What a kind of shift, or a method, stands for; all others stand for "adapted".
+_ADVICE: dict[str, Advice] = {
+    "none": "plain",
+    "class shares": "reweighted",
+    "plain": "plain",
+    "reweighted": "reweighted",
 }
 
 
@@ -90,7 +87,7 @@ class Verdict:
     advice : {"plain", "reweighted", "adapted", "none"}
         Which classifier's predictions to use. If it is "none", predictions are there all the same.
     line : str
-        The advice and its reason, in one sentence.
+        The advice and its reason.
     evidence : list of str
         At most five sentences.
     numbers : dict
@@ -98,8 +95,8 @@ class Verdict:
 
     Examples
     --------
-    >>> print(Verdict("plain", "Use the plain classifier: no shift.", ["It is right."]))
-    Use the plain classifier: no shift.
+    >>> print(Verdict("plain", "Use the plain classifier. Nothing has changed.", ["It is right."]))
+    Use the plain classifier. Nothing has changed.
       It is right.
     """
 
@@ -120,7 +117,7 @@ class Verdict:
         advice : {"plain", "reweighted", "adapted", "none"}, default=None
             None leaves advice and line.
         why : str, default=""
-            The reason for the advice.
+            The reason for the advice, a sentence.
 
         Returns
         -------
@@ -130,7 +127,7 @@ class Verdict:
         evidence = [sentence, *self.evidence][:5]
         if advice is None:
             return replace(self, evidence=evidence)
-        return replace(self, evidence=evidence, advice=advice, line=f"{_USE[advice]}: {why}.")
+        return replace(self, evidence=evidence, advice=advice, line=f"{_USE[advice]}. {why}")
 
     def to_dict(self) -> dict[str, Any]:
         """Give the verdict in types that JSON has.
@@ -170,9 +167,7 @@ class Verdict:
 
 def advice_for(shift: str, method: str) -> Advice:
     """Give the advice that a method stands for; "auto" is what the kind of shift asks for."""
-    if method == "auto":
-        return _WHY[shift][0]
-    return {"plain": "plain", "reweighted": "reweighted"}.get(method, "adapted")  # type: ignore[return-value]
+    return _ADVICE.get(shift if method == "auto" else method, "adapted")
 
 
 def judge(found: Found) -> Verdict:
@@ -191,24 +186,20 @@ def judge(found: Found) -> Verdict:
     verdict : Verdict
     """
     choice = found.choice
-    advice, reason = _WHY[choice.shift]
+    reason = ""
     if found.by_chance >= LEVEL:
-        advice, reason = "none", "the columns do not tell the classes apart, even in the source"
+        reason = "The columns do not tell the classes apart, even in the source."
     elif found.target_rows < LEAST_ROWS:
-        advice, reason = "none", f"{found.target_rows} target rows are too few to see a shift"
+        reason = f"{found.target_rows} target rows are too few to see a shift."
     elif choice.ambiguous:
-        advice = "none"
-        reason = "two rotations explain the target equally well, and the classes may be exchanged"
+        reason = "Two rotations explain the target equally well, and may exchange the classes."
     elif found.agreement < LEAST_AGREEMENT:
-        advice, reason = "none", "the classifiers that vote contradict each other"
+        reason = "The classifiers that vote contradict each other."
+    advice: Advice = "none" if reason else advice_for(choice.shift, "auto")
     numbers = {
         "shift": choice.shift,
         "candidates": [
-            {
-                "name": c.name,
-                "chosen": c.chosen,
-                "deviations": _rounded(c.deviations),
-            }
+            {"name": c.name, "chosen": c.chosen, "deviations": _rounded(c.deviations)}
             for c in choice.candidates
         ],
         "ambiguous": choice.ambiguous,
@@ -223,7 +214,8 @@ def judge(found: Found) -> Verdict:
         "majority": round(found.majority, 4),
         "outlying": round(found.outlying, 4),
     }
-    return Verdict(advice, f"{_USE[advice]}: {reason}.", _evidence(found), numbers)
+    line = f"{_USE[advice]}. {reason or _SHIFTS[choice.shift]}"
+    return Verdict(advice, line, _evidence(found), numbers)
 
 
 def _evidence(found: Found) -> list[str]:

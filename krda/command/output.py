@@ -41,13 +41,13 @@ def identifiers(frame: pd.DataFrame, name: str | None, label: str | None) -> pd.
         return None
     if name == label or name not in frame:
         raise TableError(
-            f"--id names {name!r}, which is no column of the target beside the label; its columns "
+            f"--id names {name!r}, which is no column of the table beside the label; its columns "
             f"are {listed(frame.columns)}."
         )
     if name in WRITTEN or name.startswith("probability_"):
         raise TableError(
-            f"--id names {name!r}, which is the name of a column of the predictions. Rename the "
-            "column, or leave it out with --drop."
+            f"--id names {name!r}, which is the name of a column of the predictions. Rename it in "
+            "the file."
         )
     refuse_formulas([name, *frame[name].astype(str)], f"The column {name!r} has identifiers")
     return frame[name]

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader
 
-from krda.adaptation.adapt import Adaptation
+from krda.adaptation.adapt import Adaptation, far_outside
 from krda.adaptation.classifiers import ValidCategories
 from krda.adaptation.saving import write_whole
 from krda.diagnostics import column_distances
+from krda.tables.errors import listed
 from krda.validation import FloatArray
 
 _MOST_COLUMNS, _MOST_ROWS, _BINS = 40, 20, 24
@@ -39,6 +40,7 @@ def write_report(
         n_target=len(target),
         label=label,
         columns=_columns(found, source.drop(columns=[label]), target),
+        outside=_outside(found, target),
         agreement=predicted["agreement"].value_counts(normalize=True).sort_index(ascending=False),
         abstained=float(predicted["abstain"].mean()),
         unsure=_unsure(predicted),
@@ -77,6 +79,14 @@ def _lines(columns: list[FloatArray]) -> list[str]:
         places = 240 * np.repeat(np.arange(_BINS + 1), 2)[1:-1] / _BINS
         lines.append(" ".join(f"{x:.1f},{y:.1f}" for x, y in zip(places, heights, strict=True)))
     return lines
+
+
+def _outside(found: Adaptation, target: pd.DataFrame) -> list[dict[str, Any]]:
+    """Give the rows that are far outside, and in which columns."""
+    names = found.encoder.get_feature_names_out()
+    far = far_outside(found.encoder.transform(target), found.encoder.groups_)
+    rows = np.flatnonzero(far.any(axis=1))[:_MOST_ROWS]
+    return [{"row": int(i), "columns": listed(names[far[i]])} for i in rows]
 
 
 def _unsure(predicted: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from krda.adaptation.saving import load, read_saved, save
 from krda.command.console import Console
 from krda.command.output import check_outputs, identifiers, refuse_formulas, write_predictions
 from krda.tables.errors import listed
@@ -34,24 +33,23 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
         import jinja2  # noqa: F401
     source, target, labelled = _tables(options, console)
     names = identifiers(target, options.id, options.label)
-    without = [options.id] if options.id else []
-    source, target = (t.drop(columns=without, errors="ignore") for t in (source, target))
+    if options.id:
+        options.drop = [name for name in options.drop if name != options.id]
+        source, target = (t.drop(columns=options.id, errors="ignore") for t in (source, target))
+        labelled = None if labelled is None else labelled.drop(columns=options.id, errors="ignore")
     pair = _pair(source, target, options, console)
     from krda.adaptation.labelled import adapt_by_labels
 
-    with _warnings_as_notes(console):
-        if labelled is None:
-            found = pair.adapt(options.method)
-        else:
-            found = adapt_by_labels(pair, labelled, options.label)
-        predicted = found.predict(target)
+    if labelled is None:
+        found = pair.adapt(options.method)
+    else:
+        found = adapt_by_labels(pair, labelled, options.label)
+    predicted = found.predict(target)
     write_predictions(options.output, predicted, options.id, names)
     verdict = found.verdict
     lines = [str(verdict), "", _columns(found.encoder), ""]
     lines.append(f"Predictions, by the method {found.method}: {options.output}")
     if options.save:
-        from krda.adaptation.saving import save
-
         save(found, options.save)
         lines.append(f"Model: {options.save}")
     if options.report:
@@ -68,8 +66,7 @@ def check(options: argparse.Namespace, console: Console) -> Status:
     """Say which shift it is, and what would help."""
     source, target, _ = _tables(options, console)
     pair = _pair(source, target, options, console)
-    with _warnings_as_notes(console):
-        found = pair.adapt()
+    found = pair.adapt()
     text = f"{found.verdict}\n\n{found.model.why()}\n\n{_columns(found.encoder)}"
     console.result(text, _as_json(found))
     return UNUSABLE if found.verdict.advice == "none" else 0
@@ -81,8 +78,7 @@ def compare(options: argparse.Namespace, console: Console) -> Status:
     pair = _pair(source, target, options, console)
     from krda.adaptation.labelled import compare_methods
 
-    with _warnings_as_notes(console):
-        table = compare_methods(pair, labelled, options.label)
+    table = compare_methods(pair, labelled, options.label)
     console.result(table.round(3).to_string(), table.reset_index().to_dict("records"))
     return 0
 
@@ -90,20 +86,22 @@ def compare(options: argparse.Namespace, console: Console) -> Status:
 def predict(options: argparse.Namespace, console: Console) -> Status:
     """Predict the rows of a new file by a saved model."""
     check_outputs([options.output], [options.model, options.new], force=options.force)
-    from krda.adaptation.saving import load
-
-    found = load(options.model)
+    read_saved(options.model)  # first: a wrong file must not cost the time that libraries take
     new = _read(options.new, options, console)
     names = identifiers(new, options.id, None)
-    with _warnings_as_notes(console):
-        predicted = found.predict(new)
+    found = load(options.model)
+    predicted = found.predict(new if names is None else new.drop(columns=options.id))
     write_predictions(options.output, predicted, options.id, names)
-    shares = predicted["prediction"].value_counts(normalize=True)
+    counts = predicted["prediction"].value_counts(normalize=True)
+    shares = {str(label): round(share, 4) for label, share in counts.items()}
+    abstained = round(float(predicted["abstain"].mean()), 4)
     text = listed(f"{label} {share:.0%}" for label, share in shares.items())
     console.result(
-        f"{len(predicted)} rows: {text}. Predictions: {options.output}",
-        {"rows": len(predicted), "predictions": str(options.output)},
-    )
+        f"{len(predicted)} rows: {text}; {abstained:.0%} abstained from.\n"
+        f"Predictions: {options.output}",
+        {"rows": len(predicted), "shares": shares, "abstained": abstained,
+         "predictions": str(options.output)},
+    )  # fmt: skip
     return 0
 
 
@@ -150,11 +148,10 @@ def _pair(
 ) -> Any:
     from krda.adaptation.adapt import Pair
 
-    with _warnings_as_notes(console):
-        pair = Pair.of(
-            source, target, options.label, classifier=options.classifier, drop=options.drop,
-            categories=options.categories, random_state=options.seed, progress=console.progress,
-        )  # fmt: skip
+    pair = Pair.of(
+        source, target, options.label, classifier=options.classifier, drop=options.drop,
+        categories=options.categories, random_state=options.seed, progress=console.progress,
+    )  # fmt: skip
     refuse_formulas(map(str, np.unique(pair.ys)), "The source has labels")
     return pair
 
@@ -171,12 +168,3 @@ def _columns(encoder: Any) -> str:
         note = f" ({column.note})" if column.note else ""
         lines.append(f"  {column.name:<{width}}  {column.kind:<10}  {column.done}{note}")
     return "\n".join(lines)
-
-
-@contextmanager
-def _warnings_as_notes(console: Console) -> Iterator[None]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        console.note(message)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from krda.tables.errors import MISSING, NUMBER, TableError, shown
+from krda.tables.errors import MISSING, NUMBER, TableError, place, shown
 from krda.validation import FloatArray
 
 BoolArray = NDArray[np.bool_]
@@ -34,7 +34,6 @@ DATE_FORMS = tuple(
     for time in ("", " %H:%M", " %H:%M:%S")
 )
 
-_LONGEST = max(map(len, MISSING))
 _NUMBER = re.compile(NUMBER)
 _UNUSUAL = re.compile(r"[^0-9.eE+\-\n]")
 _GROUPED = re.compile(r"(?a)[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
@@ -47,36 +46,44 @@ _TRUTH = ({"true": 1.0, "false": 0.0}, {"yes": 1.0, "no": 0.0}, {"y": 1.0, "n": 
 class Cells(NamedTuple):
     """One column of one table."""
 
+    column: Any  # a pandas Series
     dtype: Literal["number", "boolean", "date", "category", "text"]
     # Numbers, dates in days and truth values, NaN if missing; or stripped text, '' if missing.
     values: NDArray[Any]
     missing: BoolArray
 
+    def first(self, n: int) -> Cells:
+        """Give the first cells."""
+        return Cells(self.column[:n], self.dtype, self.values[:n], self.missing[:n])
+
+    def texts(self) -> NDArray[Any]:
+        """Give cells as stripped text, '' if they are missing, whatever their type is."""
+        return self.values if self.dtype in ("category", "text") else _texts(self.column)
+
 
 def cells_of(column: Any) -> Cells:
     """Give the cells of a pandas Series by its type."""
     types = pd.api.types
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return _text_cells(column.astype(object), "category")
     if types.is_datetime64_any_dtype(column):
         days = _days(pd.to_datetime(column, utc=True))
-        return Cells("date", days, np.isnan(days))
+        return Cells(column, "date", days, np.isnan(days))
     if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):  # or truth values
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         kind: Kind = "boolean" if types.is_bool_dtype(column) else "number"
-        return Cells(kind, numbers, np.isnan(numbers))
-    return _text_cells(column, "text")
+        return Cells(column, kind, numbers, np.isnan(numbers))
+    texts = _texts(column)
+    typed = isinstance(column.dtype, pd.CategoricalDtype)
+    return Cells(column, "category" if typed else "text", texts, texts == "")
 
 
-def _text_cells(column: Any, dtype: Literal["category", "text"]) -> Cells:
-    """Give cells as stripped text, and '' for those that are missing."""
+def _texts(column: Any) -> NDArray[Any]:
+    gaps = column.isna().to_numpy()
+    cells = column.astype(object).to_numpy()
     words = [
         cell.strip() if type(cell) is str else "" if gap else _text_of(cell)
-        for cell, gap in zip(column.to_numpy(dtype=object), column.isna().to_numpy(), strict=True)
+        for cell, gap in zip(cells, gaps, strict=True)
     ]
-    words = ["" if len(w) <= _LONGEST and w.lower() in MISSING else w for w in words]
-    values = np.array(words, dtype=object)
-    return Cells(dtype, values, values == "")
+    return np.array(["" if word.lower() in MISSING else word for word in words], dtype=object)
 
 
 def _text_of(cell: object) -> str:
@@ -84,20 +91,6 @@ def _text_of(cell: object) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell).strip()
-
-
-def texts(cells: Cells) -> NDArray[Any]:
-    """Give cells as text, '' if they are missing, whatever their type is."""
-    if cells.dtype in ("category", "text"):
-        return cells.values
-    values: list[Any] = cells.values.tolist()
-    if cells.dtype == "boolean":
-        values = ["true" if value else "false" for value in values]
-    elif cells.dtype == "date":
-        times = np.nan_to_num(cells.values * 86400).round().astype(np.int64)
-        values = times.astype("datetime64[s]").astype(str).tolist()
-    words = ["" if gap else _text_of(v) for v, gap in zip(values, cells.missing, strict=True)]
-    return np.array(words, dtype=object)
 
 
 def _days(dates: Any) -> FloatArray:
@@ -129,27 +122,20 @@ class Reading:
         odd = ~np.isfinite(numbers) & ~cells.missing
         return np.where(odd, np.nan, numbers), odd
 
-    def read_all(self, cells: Cells, name: str, table: str) -> FloatArray:
-        """Give numbers; raise a TableError that names the first odd cell."""
-        numbers, odd = self.read(cells)
-        if odd.any():
-            raise odd_cell(self.kind, cells, odd, name, table)
-        return numbers
-
 
 def like_number(word: str) -> bool:
     """Say whether text is a number in some way of writing, with decimal points or commas."""
     return any(form.fullmatch(word) for form in (_NUMBER, _GROUPED, _WITH_COMMA))
 
 
-def odd_cell(kind: Kind, cells: Cells, odd: BoolArray, name: str, table: str) -> TableError:
+def odd_cell(kind: Kind, cells: Cells, odd: BoolArray, table: str, advice: str = "") -> TableError:
     """Say which cell of a column is not like the others."""
     row, count = int(odd.argmax()), int(odd.sum())
     return TableError(
-        f"column {shown(name)} of the {table} has {shown(texts(cells)[row])} in row {row} (from "
-        f"0)" + (f" and {count - 1} more such cells" if count > 1 else "") + f"; expected "
-        f"{EXPECTED[kind]} in each row. Correct or empty these cells in the file, name the column "
-        "in categories if it holds categories, or leave it out with drop."
+        f"column {shown(cells.column.name)} of the {table} has {shown(cells.texts()[row])} in "
+        + place(cells.column.index, row)
+        + (f" and {count - 1} more such cells" if count > 1 else "")
+        + f"; expected {EXPECTED[kind]} in each row. Correct or empty these cells{advice}."
     )
 
 

@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from krda.tables.cells import Cells, cells_of
-from krda.tables.columns import Category, Measured
+from krda.tables.columns import ColumnReport as ColumnReport
+from krda.tables.columns import Use, fit_column
 from krda.tables.errors import TableError, listed, similar
-from krda.tables.fitting import ColumnReport as ColumnReport
-from krda.tables.fitting import fit_column
 from krda.tables.kinds import TABLES
-from krda.validation import FloatArray
+from krda.validation import FloatArray, warn_user
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -54,17 +53,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     groups_ : list of list of int
         Output columns of zeros and ones that together are one category. A single such column is a
         group of one.
-    encoders_ : list
-        How each column that is used becomes output columns.
+    uses_ : list
+        How each column that is used is read.
+    encoders_ : list of estimators
+        scikit-learn's, one for each of these columns: they fill gaps and encode categories.
 
     See Also
     --------
-    krda.tables.read_table : Reads a file as a table.
+    krda.tables.read.read_table : Reads a file as a table.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from krda.tables import TableEncoder
+    >>> from krda.tables.encode import TableEncoder
     >>> source = pd.DataFrame({"size": [1.5, 2.5, None], "plan": ["basic", "full", "basic"]})
     >>> target = pd.DataFrame({"plan": ["full", "full", "basic"], "size": ["4", "5", "6"]})
     >>> encoder = TableEncoder().fit(source, target)
@@ -80,7 +81,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     columns_: list[ColumnReport]
     groups_: list[list[int]]
-    encoders_: list[Measured | Category]
+    uses_: list[Use]
+    encoders_: list[Any]
 
     def __init__(self, *, categories: Sequence[str] = (), drop: Sequence[str] = ()) -> None:
         self.categories = categories
@@ -92,7 +94,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         source, target : DataFrame of pandas, polars or pyarrow
-            Tables with the same columns, in any order, without the label.
+            Tables with the same columns, in any order, without the label. What else the target has
+            is left out.
 
         Returns
         -------
@@ -102,27 +105,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         TableError
-            If the tables have not the same columns, if a column holds different things in them, if
-            a few cells of a column of numbers or dates are something else, or if no column is left.
+            If the target lacks a column of the source, if a column holds different things in them,
+            if a few cells of a column of numbers or dates are something else, or if no column is
+            left.
         """
         tables = [_columns(X, table) for X, table in zip((source, target), TABLES, strict=True)]
         names = self._matched(*tables)
-        fitted = [
-            fit_column(name, (tables[0][name], tables[1][name]), name in self.categories)
-            for name in names
-        ]
+        fitted = [fit_column((tables[0][n], tables[1][n]), n in self.categories) for n in names]
         self.columns_ = [report for _, report in fitted]
-        self.encoders_ = [encoder for encoder, _ in fitted if encoder is not None]
-        if not self.encoders_:
+        self.uses_ = [use for use, _ in fitted if use is not None]
+        if not self.uses_:
             reasons = (f"{report.name} ({report.kind})" for report in self.columns_)
             raise TableError(
                 f"no column is left to learn from: {listed(reasons)}. Name columns of text in "
-                "categories to use them."
+                "`categories` to use them."
             )
-        self.groups_, start = [], 0
-        for encoder in self.encoders_:
-            self.groups_ += [[start + i for i in group] for group in encoder.groups()]
-            start += len(encoder.names())
+        self.encoders_, self.groups_, start = [], [], 0
+        for use in self.uses_:
+            read = [use.read(X[use.name], name) for X, name in zip(tables, TABLES, strict=True)]
+            self.encoders_.append(use.encoder().fit(np.concatenate(read)))
+            stop = start + len(use.names(self.encoders_[-1]))
+            self.groups_ += use.groups(list(range(start, stop)))
+            start = stop
         return self
 
     def transform(self, frame: Any) -> FloatArray:
@@ -131,7 +135,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         frame : DataFrame of pandas, polars or pyarrow
-            A table with the columns that are used, in any order; others are ignored.
+            A table with the columns that are used, in any order.
 
         Returns
         -------
@@ -146,17 +150,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If a category has levels that neither table of `fit` had.
+            If a category has levels that neither table of `fit` had, if a column has gaps and had
+            none in `fit`, or if there are columns that the source did not have.
         """
         check_is_fitted(self)
         columns = _columns(frame, "table")
-        absent = [e.name for e in self.encoders_ if e.name not in columns]
+        absent = [use.name for use in self.uses_ if use.name not in columns]
         if absent:
             raise TableError(
-                f"the table has no column {listed(absent)}; expected the columns of the tables "
-                f"that the encoder was fitted to.{similar(absent, columns)} Add or rename columns."
+                f"the table has no column {listed(absent)}; expected all columns that were used in "
+                f"fit.{similar(absent, columns)} Add or rename columns."
             )
-        return np.hstack([e.encode(columns[e.name], "table") for e in self.encoders_])
+        known = {*self.drop, *(report.name for report in self.columns_)}
+        others = [name for name in columns if name not in known]
+        if others:
+            warn_user(
+                f"the table has columns that are no features of the source: {listed(others)}. They "
+                "are left out."
+            )
+        each = zip(self.uses_, self.encoders_, strict=True)
+        return np.hstack([e.transform(use.read(columns[use.name], "table")) for use, e in each])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Give the names of the output columns.
@@ -172,28 +185,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Such as 'age', 'age is missing' and 'plan=basic'.
         """
         check_is_fitted(self)
-        return np.array([name for e in self.encoders_ for name in e.names()], dtype=object)
+        each = zip(self.uses_, self.encoders_, strict=True)
+        return np.array([name for use, e in each for name in use.names(e)], dtype=object)
 
     def _matched(self, source: dict[str, Cells], target: dict[str, Cells]) -> list[str]:
-        """Give the columns that both tables have, without those to drop."""
+        """Give the columns of the source without those to drop; raise if the target lacks one."""
         for parameter in ("drop", "categories"):
             unknown = [n for n in getattr(self, parameter) if n not in {**source, **target}]
             if unknown:
                 raise TableError(
-                    f"{parameter} names columns that neither table has: {listed(unknown)}."
+                    f"`{parameter}` names columns that neither table has: {listed(unknown)}."
                     f"{similar(unknown, {**source, **target})} The columns are {listed(source)}."
                 )
-        names, others = ([n for n in X if n not in self.drop] for X in (source, target))
-        for alone, table, other in (
-            ([n for n in names if n not in target], "source", others),
-            ([n for n in others if n not in source], "target", names),
-        ):
-            if alone:
-                raise TableError(
-                    f"only the {table} has the columns {listed(alone)}; expected the same columns "
-                    f"in both tables.{similar(alone, other)} Rename them, or leave them out with "
-                    "drop."
-                )
+        names = [name for name in source if name not in self.drop]
+        absent = [name for name in names if name not in target]
+        if absent:
+            raise TableError(
+                f"only the source has the columns {listed(absent)}; expected them in the target, "
+                f"too.{similar(absent, target)} Rename them, or leave them out with `drop`."
+            )
         return names
 
 

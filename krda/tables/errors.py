@@ -1,9 +1,13 @@
-"""What tables are refused with, and what counts as a missing value in a cell of text."""
+"""What tables are refused with, and what counts as a missing value in a cell of text.
+
+Messages have parameters in backquotes, such as `drop`; the command calls them by its options.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from krda.printing import printable
 
@@ -15,9 +19,17 @@ MISSING = frozenset(
 #: A number as programs write it, in stripped text.
 NUMBER = r"(?a)[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 
+#: Name of the index of a table whose index says in which line of its file a row begins.
+LINE = "line"
+
 
 class TableError(ValueError):
     """A table that cannot be worked with; the message says what to do."""
+
+
+def place(index: Any, row: int) -> str:
+    """Say where a row of a table is: in which line of the file, if it comes from one."""
+    return f"line {index[row]}" if index.name == LINE else f"row {row} (from 0)"
 
 
 def listed(names: Iterable[object]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from krda.tables.errors import MISSING, NUMBER, TableError, listed, similar
+from krda.tables.errors import MISSING, NUMBER, TableError, listed, place, similar
 from krda.validation import warn_user
 
 #: Rows that a class needs: the classifier is checked on thirds of the source.
@@ -26,14 +26,15 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
         raise TableError(
             f"The source has no column {label!r} for the labels; its columns are "
             f"{listed(source.columns)}.{similar([label], map(str, source.columns))}"
+            + (" Is another `separator` meant?" if len(source.columns) == 1 else "")
         )
     labels = source[label]
     missing = _missing(labels)
     if missing.any():
         raise TableError(
             f"The label {label!r} is missing in {int(missing.sum())} rows of the source (first: "
-            f"row {int(missing.argmax())}, from 0): expected one for each. Take these rows out, "
-            "or, if they are a class, give it a name like those of the others."
+            f"{place(source.index, int(missing.argmax()))}): expected one for each. Take these "
+            "rows out, or, if they are a class, give it a name like those of the others."
         )
     labels = labels.astype(object) if isinstance(labels.dtype, pd.CategoricalDtype) else labels
     kinds = {type(value) for value in labels} if labels.dtype == object else set()
@@ -46,8 +47,9 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
     counts = labels.value_counts()
     if _are_quantities(labels):
         raise TableError(
-            f"The label {label!r} holds numbers with fractions ({listed(counts.index)}): expected "
-            "classes. If these are classes, give them names; a quantity cannot be predicted."
+            f"The label {label!r} holds numbers with fractions ({listed(counts.index[:3])}): "
+            "expected classes. If these are classes, give them names; a quantity cannot be "
+            "predicted."
         )
     if len(counts) < 2:
         raise TableError(f"The label {label!r} has one class only: {listed(counts.index)}.")

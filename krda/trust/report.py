@@ -88,6 +88,31 @@ class Assessment:
         found: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
         return found
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how far the columns that are left furthest were from the target, and are.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes one.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        if ax is None:
+            from matplotlib import pyplot
+
+            ax = pyplot.subplots(layout="constrained")[1]
+        names = list(self.transport.columns)[::-1]
+        before, after = np.reshape([self.transport.columns[name] for name in names], (-1, 2)).T
+        ax.hlines(names, before, after, color="0.75")
+        ax.plot(before, names, "o", color="0.5", label="before the transport")
+        ax.plot(after, names, "o", color="C0", label="after")
+        ax.set(xlabel="Kolmogorov-Smirnov distance to the target", xlim=(0, None))
+        ax.legend()
+        return ax
+
     def __str__(self) -> str:
         """Report in plain text."""
         return printable("\n".join(_report(self)), keep="\n")

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from krda import AutoAdaptation, adapt
 from krda.adaptation.adapt import Pair
 from krda.adaptation.classifiers import CLASSIFIERS, ValidCategories
-from krda.tables import TableError
+from krda.tables.errors import TableError
 
 RNG = np.random.default_rng(0)
 
@@ -65,8 +65,9 @@ def test_probabilities_are_those_of_the_assumed_class_shares(classifier):
     target["z"] = target["x"] + 0.5 * target["z"]
     found = adapt(source.assign(y=ys), target, "y", classifier=classifier)
     assert found.verdict.advice == "reweighted"
-    mean = found.predict(target)["probability_1"].mean()
-    assert abs(mean - yt.mean()) < 0.08
+    predicted = found.predict(target)
+    assert abs(predicted["probability_1"].mean() - yt.mean()) < 0.08
+    np.testing.assert_allclose(predicted["probability_0"] + predicted["probability_1"], 1)
 
 
 def test_rows_between_the_classes_are_abstained_from():

@@ -11,7 +11,7 @@ import pytest
 from krda import adapt, load, save
 from krda.adaptation.classifiers import CLASSIFIERS
 from krda.adaptation.methods import METHODS
-from krda.tables import TableError
+from krda.tables.errors import TableError
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -21,7 +21,9 @@ def tables():
     rng = np.random.default_rng(0)
     source = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y"], 90)})
     target = pd.DataFrame({"b": rng.choice(["x", "y"], 60), "a": rng.normal(2, 1, size=60)})
-    return source.assign(label=np.where(source["a"] > 0, "big", "small")), target
+    source = source.assign(label=np.where(source["a"] > 0, "big", "small"))
+    source.loc[:5, "a"] = np.nan
+    return source, target
 
 
 @pytest.mark.parametrize("method", METHODS)

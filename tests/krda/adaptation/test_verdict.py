@@ -51,7 +51,7 @@ def found(shift="none", candidates=(), *, ambiguous=False, **changes):
 def test_each_kind_of_shift_has_its_classifier(shift, advice):
     verdict = judge(found(shift))
     assert verdict.advice == advice
-    assert verdict.line.startswith(f"Use the {advice} classifier: ")
+    assert verdict.line.startswith(f"Use the {advice} classifier")
     assert str(verdict).startswith(verdict.line)
 
 
@@ -98,9 +98,9 @@ def test_a_plot_has_a_bar_for_each_candidate():
 
 def test_labelled_rows_can_overturn_what_was_doubtful():
     verdict = judge(found("axes", ambiguous=True))
-    other = verdict.with_evidence("Labels agree.", "adapted", "labels confirm it")
+    other = verdict.with_evidence("Labels agree.", "adapted", "Labels confirm it.")
     assert other.advice == "adapted"
-    assert other.line == "Use the adapted classifier: labels confirm it."
+    assert other.line == "Use the adapted classifier. Labels confirm it."
     assert other.evidence[0] == "Labels agree."
 
 

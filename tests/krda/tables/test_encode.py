@@ -10,7 +10,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from krda.tables import TableEncoder, TableError, read_table
+from krda.tables.encode import TableEncoder
+from krda.tables.errors import TableError
+from krda.tables.read import read_table
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -140,7 +142,7 @@ def test_decimal_commas_are_refused(values):
     message = refusal(repeat(*values), repeat("1", "2"))
     assert "'x'" in message
     assert "source" in message
-    assert "decimal=','" in message
+    assert "decimal" in message
 
 
 def test_whole_numbers_stay_numbers_unless_they_are_named_categories():
@@ -238,8 +240,14 @@ def test_the_other_table_may_show_which_number_is_the_day():
     assert source["x"][:2] == [19754, 19756]
 
 
-def test_dates_without_a_clear_day_are_left_out_with_a_note():
-    values = [f"{1 + i % 12:02}/{1 + i // 12:02}/2024" for i in range(N)]
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"{1 + i % 12:02}/{1 + i // 12:02}/2024" for i in range(N)],  # no cell shows the day
+        [f"2024-01-{1 + i // 2:02}" if i % 2 else f"{1 + i // 2}.02.2024" for i in range(N)],
+    ],
+)
+def test_dates_of_doubtful_or_mixed_forms_are_left_out_with_a_note(values):
     report, source, _ = encode(values)
     assert source == {}
     assert "2024-01-31" in report.note
@@ -248,7 +256,7 @@ def test_dates_without_a_clear_day_are_left_out_with_a_note():
 def test_dates_can_be_named_categories():
     report, source, _ = encode(as_unit("ns"), categories=["x"])
     assert report.kind == "category"
-    assert list(source) == ["x=2024-01-31T00:00:00", "x=2024-02-01T12:00:00"]
+    assert list(source) == ["x=2024-01-31 00:00:00", "x=2024-02-01 12:00:00"]
 
 
 def test_missing_dates_become_the_median():
@@ -274,7 +282,7 @@ def test_rare_levels_are_joined_and_a_missing_value_is_a_level():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # rare levels are known
         report, source, _ = encode(values)
-    assert list(source) == ["x=a", "x=b", "x=other", "x=missing"]
+    assert list(source) == ["x=a", "x=b", "x=missing", "x=other"]
     assert source["x=other"][-2:] == [1, 1]
     assert np.sum([*source.values()], axis=0).tolist() == [1] * N
     assert "2 rare" in report.done
@@ -384,6 +392,14 @@ def test_an_infinite_number_is_named():
     assert "'inf' in row 59" in message
 
 
+def test_a_row_of_a_file_is_called_by_its_line(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("size,x\n" + "".join(f"{i},{i / 7}\n" for i in range(N)) + '\n"9",big\n')
+    table = read_table(path).frame
+    with pytest.raises(TableError, match=f"'big' in line {N + 3};"):
+        TableEncoder().fit(table, frame(x=SIZES))
+
+
 def test_an_odd_cell_among_dates_is_named():
     message = refusal(["2024-13-45", *repeat("2024-01-31", "2024-02-01", n=N - 1)])
     assert "'2024-13-45' in row 0" in message
@@ -419,13 +435,11 @@ def test_a_small_table_may_lack_the_words_of_a_category():
 def test_columns_in_one_table_alone_are_refused_with_similar_names():
     with pytest.raises(TableError, match=r"only the source has .* colour.* mean Color"):
         TableEncoder().fit(frame(colour=repeat("a", "b")), frame(Color=repeat("a", "b")))
-    with pytest.raises(TableError, match=r"only the target has .* extra.*drop"):
-        TableEncoder().fit(frame(), frame(extra=1))
 
 
 @pytest.mark.parametrize("parameter", ["drop", "categories"])
 def test_unknown_names_in_parameters_are_refused(parameter):
-    with pytest.raises(TableError, match=rf"{parameter} .*: sise\. Did you mean size"):
+    with pytest.raises(TableError, match=rf"{parameter}.*: sise\. Did you mean size"):
         TableEncoder(**{parameter: ["sise"]}).fit(frame(), frame())
 
 
@@ -456,8 +470,16 @@ def test_columns_are_found_by_name_and_one_row_is_enough(fitted):
     whole = encoder.transform(S)
     assert whole.dtype == np.float64
     assert whole.flags.writeable
-    row = S.iloc[[3]].drop(columns="same").assign(extra="?")
+    row = S.iloc[[3]].drop(columns="same")
     np.testing.assert_array_equal(encoder.transform(row[row.columns[::-1]]), whole[[3]])
+
+
+def test_columns_that_the_source_does_not_have_are_left_out_and_named():
+    encoder = TableEncoder(drop=["old"]).fit(frame(old=1), frame(extra=1))
+    assert [report.name for report in encoder.columns_] == ["size"]
+    with pytest.warns(UserWarning, match=r"no features of the source: extra\."):
+        X = encoder.transform(frame(extra=1, old=2))
+    assert X.shape == (N, 1)
 
 
 def test_a_missing_column_is_named(fitted):
@@ -477,10 +499,12 @@ def test_a_cell_of_another_kind_is_named(fitted, name, cell):
 
 def test_missing_values_are_filled_as_in_fit(fitted):
     encoder, S = fitted
-    row = S.iloc[:1].assign(size="NA", day=None)
-    size, *_ = encoder.transform(row)[0]
-    assert size == np.median(SIZES)
-    assert np.isfinite(encoder.transform(row)).all()
+    row = S.iloc[:1].assign(size="NA", old=None)
+    with pytest.warns(UserWarning, match="had none in fit") as caught:
+        X = encoder.transform(row)
+    assert len(caught) == 2
+    assert X[0, 0] == np.median(SIZES)
+    assert np.isfinite(X).all()
 
 
 def test_unknown_levels_are_zeros_and_counted(fitted):
@@ -529,18 +553,6 @@ def test_reports_can_be_written_as_json(fitted):
         "note": "",
     }
     assert json.loads(json.dumps(encoder.groups_)) == encoder.groups_
-
-
-def test_a_fitted_encoder_is_saved_by_skops(fitted):
-    skops_io = pytest.importorskip("skops.io")
-    encoder, S = fitted
-    content = skops_io.dumps(encoder)
-    types = skops_io.get_untrusted_types(data=content)
-    assert all(name.startswith("krda.tables.") for name in types)
-    loaded = skops_io.loads(content, trusted=types)
-    np.testing.assert_array_equal(loaded.transform(S), encoder.transform(S))
-    assert loaded.columns_ == encoder.columns_
-    assert loaded.groups_ == encoder.groups_
 
 
 def test_files_of_several_formats_give_the_same_numbers(tmp_path):

@@ -181,3 +181,12 @@ def test_escape_sequences_in_names_are_shown_in_a_report():
     assert "\x1b" not in report
     assert "a\\x1b[2J\\nb (0.10 before" in report
     assert "\\x1b[31m" in report
+
+
+def test_a_plot_has_each_column_before_and_after():
+    pytest.importorskip("matplotlib").use("Agg")
+    checked = assessed({"columns": {"income": (0.07, 0.42), "age": (0.5, 0.3)}})
+    ax = checked.plot()
+    assert [line.get_xdata().tolist() for line in ax.lines] == [[0.5, 0.07], [0.3, 0.42]]
+    assert checked.plot(ax) is ax
+    assert assessed().plot() is not None

@@ -37,6 +37,7 @@ def render(
     render_tables([*results.tables, *results.parts], tables)
     drawn, failures = render_figures(results, figures, say)
     if whole:
+        say("writing the report")
         plans = [table.plan for table in results.tables]
         records = records_of(plans, RecordStore(directory / "records"))
         provenance = pages.provenance_page(records)

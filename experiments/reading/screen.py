@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as Grid
 
 from experiments.analysis.cells import KRDA
@@ -19,15 +20,15 @@ COLOURS = {Verdict.REPRODUCED: "green", Verdict.WORSE: "red", Verdict.INCOMPLETE
 
 def show_results(tables: Sequence[Table], methods: Sequence[str] | None) -> None:
     """Print the methods that were asked for, or of several tables those that matter most."""
-    grid = Grid("Method", "Mean (%)", "Paper", "Verdicts by task", box=None, padding=(0, 2, 0, 0))
-    for column in grid.columns[1:3]:
-        column.justify, column.no_wrap = "right", True
     for table in tables:
         few = None if len(tables) == 1 else ("source_only", *leaders(table), KRDA)
         means = table.means["mean"]
-        shown = means[means.index.isin(methods or few or means.index)]
-        grid.add_row(f"[bold]{table.title}[/]")
-        for method, row in shown.iterrows():
+        grid = Grid(
+            Column("Method", width=29, no_wrap=True), Column("Mean (%)", width=13, justify="right"),
+            Column("Paper", width=6, justify="right"), Column("Verdicts by task"),
+            title=table.title, title_justify="left", title_style="bold", box=None,
+        )  # fmt: skip
+        for method, row in means[means.index.isin(methods or few or means.index)].iterrows():
             counts = table.cells.verdict[table.cells.method == method].value_counts()
             said = ", ".join(
                 f"[{COLOURS.get(verdict, 'default')}]{n} {verdict}[/]"
@@ -35,5 +36,5 @@ def show_results(tables: Sequence[Table], methods: Sequence[str] | None) -> None
                 if verdict not in (Verdict.NO_PUBLISHED, Verdict.NOT_COMPARABLE)
             )
             paper = mean_text(row, "published") if row.in_paper else MISSING
-            grid.add_row(f"  {row.label}", mean_text(row, "ours"), paper, said)
-    Console().print(grid)
+            grid.add_row(row.label, mean_text(row, "ours"), paper, said)
+        Console().print(grid, "")

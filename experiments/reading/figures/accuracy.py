@@ -106,8 +106,7 @@ def _draw(cells: pd.DataFrame, title: str, label: str, paper: str) -> Any:
             axis.grid(axis="y", lw=0.3)
         axis.set_ylim(max(axis.get_ylim()[0], -4), 104)
         axis.set_xticks(ticks.astype(float), ticks)
-        for lowest in grid[-1]:
-            lowest.set_xlabel(label)
+        grid[-1][0].set_xlabel(label, loc="left")
         for spare in grid.flat[len(groups) :]:
             spare.set_axis_off()
         labels = grid.flat[0].get_legend_handles_labels()

@@ -47,7 +47,9 @@ def draw_components(directory: Path) -> Any:
 def draw_gaussians(directory: Path) -> Any:
     """Mixtures of m Gaussians transported to mixtures of n (paper, figure 1); None without rows."""
     kinds = ("contours", "source", "transported", "mapping")
-    panels = {f"{pair} Gaussians": (f"gaussians_{pair}", kinds) for pair in GAUSSIANS}
+    panels = {
+        f"{pair.replace('-', ' to ')} Gaussians": (f"gaussians_{pair}", kinds) for pair in GAUSSIANS
+    }
     return _draw("KRDA from a mixture of Gaussians to another one", panels, directory)
 
 

@@ -237,6 +237,22 @@ def test_status_loads_no_numerical_library(clean_run):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_arguments_are_read_before_torch_is_loaded():
+    code = "import experiments.run, experiments.explain, experiments.reproduce, sys; "
+    code += "print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("target", ["status", "tables"])
+def test_what_only_reads_results_installs_nothing(target, tmp_path):
+    command = ["make", target, f"VENV={tmp_path}/venv"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "make setup" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_and_a_schedulers_sigterm_end_with_what_is_done_kept(tmp_path, number):
     # Shells start background jobs with SIGINT ignored, and the tests may run in one.

@@ -58,7 +58,7 @@ def new_figure(width: float, height: float, title: str, seen: str, finding: str)
     from matplotlib.figure import Figure
 
     with _settings():
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure: Any = Figure(figsize=(width, height), layout="constrained")
         figure.suptitle(title)
         figure.words = {"Title": seen, "Description": finding}
         yield figure

@@ -102,7 +102,7 @@ def _show(axis: Any, points: Points, kind: str) -> None:
 
 def _nearness(stored: Mapping[str, Points]) -> str:
     """How near source and transported rows are to the target's, in the median."""
-    said = {}
+    said: dict[str, str] = {}
     for panel, points in stored.items():
         target = cKDTree(points["target"])
         before, after = (

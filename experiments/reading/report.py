@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 UNFOLDED = 2
 """Figures of a section that are seen without opening it."""
+WHATS = ("ours", "published", "difference")
 _SCROLL = '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'
 
 
@@ -64,28 +65,21 @@ def report_page(results: Results, provenance: str, figures: Mapping[str, Sequenc
 def _rows(table: Table) -> Iterator[dict[str, Any]]:
     """What the table shows of each method, in the order of the template's ``cell``."""
     for method, own in table.cells.groupby("method", sort=False):
-        means = [frame.loc[method] for frame in table.means.values()]
         inside = bool(own.in_paper.all())
-        printed = inside and table.published
+        whats = WHATS if inside and table.published else WHATS[:1]
         yield {
             "label": table.labels[method],
             "kind": "krda" if method == KRDA else "inside" if inside else "outside",
             "means": [
-                (
-                    wording.mean_text(mean, "ours"),
-                    False,
-                    wording.mean_text(mean, "published") if printed else "",
-                    wording.mean_text(mean, "difference") if printed else "",
-                    "",
-                )
-                for mean in means
+                [wording.mean_text(frame.loc[method], what) for what in whats]
+                for frame in table.means.values()
             ],
             "cells": [
                 (
                     wording.ours_text(cell),
-                    cell.bold,
                     wording.published_text(cell, table.marks(cell.anomalies)).strip(MISSING),
                     "" if math.isnan(cell.difference) else signed(cell.difference),
+                    cell.bold,
                     cell.verdict,
                 )
                 for cell in own.itertuples()

@@ -44,9 +44,8 @@ def leaders(table: Table) -> tuple[str, str]:
     """Who has the highest mean among the paper's methods, and among all; "" without KRDA's."""
     means = table.means["mean"].drop(list(REFERENCES), errors="ignore")
     whole = means[~means.incomplete & (means.n_ours == means.n_tasks)]
-    if KRDA not in whole.index:
-        return "", ""
-    return str(whole[whole.in_paper].ours.idxmax()), str(whole.ours.idxmax())
+    paper = whole[whole.in_paper]
+    return (str(paper.ours.idxmax()), str(whole.ours.idxmax())) if KRDA in paper.index else ("", "")
 
 
 def judged(tables: Sequence[Table]) -> pd.DataFrame:
@@ -71,45 +70,48 @@ def sentence(tables: Sequence[Table]) -> str:
 
 def cards(tables: Sequence[Table]) -> list[Card]:
     """Answer whether it is reproduced, best, and to be trusted."""
+    return [_reproduced(tables), _best(tables), _trusted(tables)]
+
+
+def _reproduced(tables: Sequence[Table]) -> Card:
     cells = judged(tables)
     own = cells[cells.method == KRDA]
-    good = len(own) > 0 and (own.verdict == Verdict.REPRODUCED).all()
-    reproduced = [
+    because = [
         f"{short(table)}: {(of == Verdict.REPRODUCED).sum()} of {len(of)} cells of KRDA"
         for table in tables
         if len(of := own.verdict[own.dataset == table.plan.dataset])
     ]
     counts = ", ".join(f"{n} {verdict}" for verdict, n in cells.verdict.value_counts().items())
-    reproduced += [f"All methods of the paper: {counts}"] if counts else []
-    reproduced += [
+    because += [f"All methods of the paper: {counts}"] if counts else []
+    because += [
         f"{short(table)}: other data than the paper's; not judged"
         for table in tables
         if table.plan.dataset in STAND_INS
     ]
-    led = {table.name: (table, *leaders(table)) for table in tables if leaders(table)[0]}
-    best = [
-        f"{short(table)}: {table.labels[first]}"
-        + (f"; among all {table.labels[every]}" if first != every else "")
-        for table, first, every in led.values()
-    ]
-    kept = {i: all(row[i] == KRDA for row in led.values()) and bool(led) for i in (1, 2)}
-    answer = (
-        "Yes" if kept[2] else "Among the paper's methods alone" if kept[1] else "Not everywhere"
-    )
+    good = len(own) > 0 and (own.verdict == Verdict.REPRODUCED).all()
+    return Card("Reproduced?", "Yes, for KRDA" if good else "In part", because)
+
+
+def _best(tables: Sequence[Table]) -> Card:
+    because, everywhere = [], True
+    for table in tables:
+        first, best = leaders(table)
+        everywhere = everywhere and best == KRDA
+        if first == best != "":
+            because.append(f"{short(table)}: {table.labels[best]}")
+        elif first:
+            names = f"{table.labels[first]} of the paper's methods, {table.labels[best]} of all"
+            because.append(f"{short(table)}: {names}")
+    return Card("Best?", "Yes" if everywhere else "Not everywhere", because)
+
+
+def _trusted(tables: Sequence[Table]) -> Card:
     means = {short(table): table.means["mean"].ours.reindex([KRDA, REVERSED]) for table in tables}
     changes = {name: of[REVERSED] - of[KRDA] for name, of in means.items() if of.notna().all()}
-    suspect = sum(int(table.cells.suspect.sum()) for table in tables)
     moved = ", ".join(f"{signed(by)} ({name})" for name, by in changes.items())
-    trusted = [f"Points gained with the columns reversed: {moved}"] if moved else []
-    trusted += [f"{suspect} of the published values are suspect"] if suspect else []
-    trusted.append("The intervals are over subsamples of one draw, not over new data")
-    depends = any(abs(by) > 1 for by in changes.values())
-    return [
-        Card("Reproduced?", "Yes, for KRDA" if good else "In part", reproduced),
-        Card("Best?", answer, best),
-        Card(
-            "To be trusted?",
-            f"The order of columns {'matters' if depends else 'matters little'}",
-            trusted,
-        ),
-    ]
+    suspect = sum(int(table.cells.suspect.sum()) for table in tables)
+    because = [f"Points gained with the columns reversed: {moved}"] if moved else []
+    because += [f"{suspect} of the published values are suspect"] if suspect else []
+    because.append("The intervals are over subsamples of one draw, not over new data")
+    matters = "matters" if any(abs(by) > 1 for by in changes.values()) else "matters little"
+    return Card("To be trusted?", f"The order of columns {matters}", because)

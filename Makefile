@@ -17,7 +17,7 @@ REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 	$(if $(RESULTS),--results $(RESULTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce-tables results tables status check-results draws bench bench-setup docs smoke test test-setup unit lint format clean
+.PHONY: help setup installed reproduce-tables results tables status check-results draws bench bench-setup docs smoke test test-setup unit lint format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ $(VENV)/test-installed: $(VENV)/installed
 	$(PY) -m pip install --quiet --constraint constraints.txt --no-deps hydra-ray-launcher
 	@touch $@
 
+# What only reads results installs nothing.
+installed:
+	@test -x $(PY) || { echo "There is no $(VENV) yet: run make setup first."; exit 1; }
+
 reproduce-tables: setup ## Run the benchmark and write its tables beside the published numbers
 	$(REPRODUCE)
 
@@ -52,14 +56,14 @@ results: setup ## Bring the committed results up to date (results/ and the READM
 	$(REPRODUCE) --results results
 	$(PY) -m experiments.reading.readme
 
-tables: setup ## Render tables and figures from the records; runs nothing
+tables: installed ## Render tables and figures from the records; runs nothing
 	$(REPRODUCE) --render
 	$(if $(filter results results/,$(RESULTS)),$(PY) -m experiments.reading.readme)
 
-status: setup ## Show which cells are done, stale, failed or missing; runs nothing
+status: installed ## Show which cells are done, stale, failed or missing; runs nothing
 	$(REPRODUCE) --status
 
-check-results: setup ## Fail if a committed record is not of the code, data and libraries that are here
+check-results: installed ## Fail if a committed record is not of the code, data and libraries that are here
 	$(REPRODUCE) --check --results $(or $(RESULTS),results)
 
 draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core

@@ -17,7 +17,7 @@ REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 	$(if $(RESULTS),--results $(RESULTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce-tables results tables status check-results draws bench bench-setup smoke test test-setup unit lint format clean
+.PHONY: help setup installed reproduce-tables results tables status check-results draws bench bench-setup docs smoke test test-setup unit lint format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ $(VENV)/test-installed: $(VENV)/installed
 	$(PY) -m pip install --quiet --constraint constraints.txt --no-deps hydra-ray-launcher
 	@touch $@
 
+# What only reads results installs nothing.
+installed:
+	@test -x $(PY) || { echo "There is no $(VENV) yet: run make setup first."; exit 1; }
+
 reproduce-tables: setup ## Run the benchmark and write its tables beside the published numbers
 	$(REPRODUCE)
 
@@ -52,14 +56,14 @@ results: setup ## Bring the committed results up to date (results/ and the READM
 	$(REPRODUCE) --results results
 	$(PY) -m experiments.reading.readme
 
-tables: setup ## Render tables and figures from the records; runs nothing
+tables: installed ## Render tables and figures from the records; runs nothing
 	$(REPRODUCE) --render
 	$(if $(filter results results/,$(RESULTS)),$(PY) -m experiments.reading.readme)
 
-status: setup ## Show which cells are done, stale, failed or missing; runs nothing
+status: installed ## Show which cells are done, stale, failed or missing; runs nothing
 	$(REPRODUCE) --status
 
-check-results: setup ## Fail if a committed record is not of the code, data and libraries that are here
+check-results: installed ## Fail if a committed record is not of the code, data and libraries that are here
 	$(REPRODUCE) --check --results $(or $(RESULTS),results)
 
 draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
@@ -75,6 +79,14 @@ bench-setup: $(VENV)/bench-installed
 $(VENV)/bench-installed: $(VENV)/installed
 	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
 		--editable ".[bench]"
+	@touch $@
+
+docs: $(VENV)/docs-installed ## Build the docs as a site, and check its links: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
+
+$(VENV)/docs-installed: $(VENV)/installed
+	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+		--editable ".[docs]"
 	@touch $@
 
 # The dialled table has the same methods on one more small table: it is left out to save time.
@@ -95,9 +107,9 @@ format: setup ## Put the code into its format
 unit: test-setup ## Run the unit tests
 	$(PY) -m pytest --numprocesses auto --dist loadfile
 
-test: lint smoke unit ## Check everything: lint, types, smoke run, unit tests
+test: lint docs smoke unit ## Check everything: lint, types, docs, smoke run, unit tests
 
 clean: ## Remove the environment and everything that can be made again
-	rm -rf $(VENV) .smoke reproduction outputs multirun build *.egg-info
+	rm -rf $(VENV) .smoke reproduction outputs multirun build site *.egg-info
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,11 +40,17 @@ def config_names(group: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (CONFIG_DIRECTORY / group).glob("*.yaml")))
 
 
+def check_name(group: str, name: str) -> None:
+    """ValueError unless a group has a config of this name; it names one that may be meant."""
+    if name not in (known := config_names(group)):
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"There is no {group} {name!r}{meant} It can be {', '.join(known)}.")
+
+
 def read_config(group: str, name: str) -> dict[str, Any]:
     """Read ``configs/GROUP/NAME.yaml``, its lists as tuples; ValueError if there is none."""
-    if name not in config_names(group):
-        names = ", ".join(config_names(group))
-        raise ValueError(f"There is no {group} {name!r}; the {group}s are {names}.")
+    check_name(group, name)
     text = (CONFIG_DIRECTORY / group / f"{name}.yaml").read_text(encoding="utf-8")
     content: dict[str, Any] = yaml.safe_load(text)
     return {key: tuple(v) if isinstance(v, list) else v for key, v in content.items()}

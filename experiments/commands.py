@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.catalogue import config_names
+from experiments.catalogue import check_name, config_names
 from experiments.cells.cell import Cell
 from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, check_results
 from experiments.store.records import Record
@@ -43,15 +43,13 @@ def _results_path(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def split_names(given: Sequence[str] | None, known: Sequence[str]) -> list[str] | None:
+def split_names(given: Sequence[str] | None, group: str) -> list[str] | None:
     """Read names between spaces or commas, each once; ValueError for one that is not known."""
     if given is None:
         return None
-    names = list(dict.fromkeys(name for word in given for name in word.split(",") if name))
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        found = ", ".join(map(repr, unknown)) or "no name"
-        raise ValueError(f"{found} given; choose from {', '.join(known)}")
+    names = list(dict.fromkeys(re.findall(r"[^\s,]+", " ".join(given))))
+    for name in names or [""]:
+        check_name(group, name)
     return names
 
 

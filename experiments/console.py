@@ -5,11 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 CLOSED, UNWRITABLE = 141, 74
 """Exit statuses: the reader of the output is gone, as after `| head`; it cannot be written."""
+
+
+COLOURS = {
+    r"\b[1-9]\d* (done|reproduced)\b": "green",
+    r"\b[1-9]\d* (cells )?(failed|damaged)\b": "red",
+    r"\b[1-9]\d* (stale|missing|unavailable)\b": "yellow",
+}
+"""Of words in a line, on a terminal and unless NO_COLOR is set."""
 
 
 class OutputLost(BaseException):
@@ -34,6 +42,26 @@ class _Stream:
                 raise OutputLost(error) from error
 
         return guarded
+
+
+def say(line: str) -> None:
+    """Print a line, in which states have their colours."""
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text(line)
+    for words, colour in COLOURS.items():
+        text.highlight_regex(words, colour)
+    Console().print(text, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def narrate() -> Iterator[Callable[[str], None]]:
+    """Say what is being done, in a line that is replaced; nothing if there is no terminal."""
+    from rich.console import Console
+
+    with Console().status("loading") as status:
+        yield status.update
 
 
 def run_command(command: Callable[[], int]) -> int:

@@ -28,9 +28,10 @@ from experiments.threads import limit_threads, set_thread_variables
 set_thread_variables()
 
 import yaml
+from hydra.errors import HydraException
 
 from experiments.analysis.agreement import environment_difference
-from experiments.catalogue import config_names
+from experiments.catalogue import check_name
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import CellState, cell_state
@@ -46,8 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dataset, _, task = options.task.partition("/")
     names = (f"dataset={dataset}", f"dataset.task={task}", f"method={options.method}")
     protocol = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
-    config = compose_config((*names, *protocol, *options.overrides))
-    cell = cell_from_config(config)
+    try:
+        cell = cell_from_config(compose_config((*names, *protocol, *options.overrides)))
+    except (HydraException, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
     command = rerun_command(cell, options.results, options.protocol, options.overrides)
     print(f"Results: {options.results}")
     store = RecordStore(options.results / "records")
@@ -77,18 +81,20 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     """Parse the command line."""
     parser = command_parser("explain", __doc__, "directory that holds the records")
     parser.add_argument("task", metavar="DATASET/TASK", help="such as moons/40 or amazon/B-D")
-    parser.add_argument("method", choices=config_names("method"), metavar="METHOD")
+    parser.add_argument("method", metavar="METHOD")
     overrides = "of the config, in Hydra's grammar"
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help=overrides)
     verify = "run the cell again and say how it differs"
     parser.add_argument("--verify", action="store_true", help=verify)
     parsed = parser.parse_intermixed_args(arguments)
     dataset, _, task = parsed.task.partition("/")
-    known = config_names("dataset")
-    if dataset not in known or not task:
-        parser.error(
-            f"expected DATASET/TASK with a data set out of {', '.join(known)}, got {parsed.task!r}"
-        )
+    try:
+        check_name("dataset", dataset)
+        check_name("method", parsed.method)
+    except ValueError as error:
+        parser.error(str(error))
+    if not task:
+        parser.error(f"expected DATASET/TASK, such as moons/40, got {parsed.task!r}")
     return parsed
 
 

@@ -36,7 +36,7 @@ from experiments.catalogue import config_names
 from experiments.cells.plan import CurvePlan, TablePlan, curves_of, load_table
 from experiments.cells.state import cell_state
 from experiments.commands import command_parser, rerun_command, split_names
-from experiments.console import run_command
+from experiments.console import narrate, run_command, say
 from experiments.datasets.raw import RawDataError
 from experiments.directories import COMMITTED_RESULTS, nothing_there
 from experiments.settings import check_seconds, check_whole
@@ -73,7 +73,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parsed = parser.parse_args(arguments)
     try:
         for group in ("table", "method"):
-            setattr(parsed, group, split_names(getattr(parsed, group), config_names(group)))
+            setattr(parsed, group, split_names(getattr(parsed, group), group))
         check_seconds("--timeout", parsed.timeout)
         check_whole("--jobs", parsed.jobs)
     except ValueError as error:
@@ -145,23 +145,24 @@ def run_plans(
         from experiments.datasets.hepmass import ensure_prepared
 
         ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
-    cells = [cell for plan in plans for cell in chosen_cells(plan, options.method)]
-    states = [(cell, cell_state(cell, store)) for cell in cells]
+    with narrate():
+        cells = [cell for plan in plans for cell in chosen_cells(plan, options.method)]
+        states = [(cell, cell_state(cell, store)) for cell in cells]
+        todo = [cell for cell, found in states if found.state != "done"]
+        seconds = estimates([options.results, COMMITTED_RESULTS] if todo else [])
     for _, found in states:
         if found.state == "damaged":
-            print(f"{found.reason}: computed again")
-    todo = [cell for cell, found in states if found.state != "done"]
-    seconds = estimates([options.results, COMMITTED_RESULTS] if todo else [])
+            say(f"{found.reason}: computed again")
     # Long cells first, so that none of them is left alone at the end; unknown ones before all.
     todo.sort(key=lambda cell: -seconds_of(cell, seconds))
     progress = RunProgress(todo, seconds, options.jobs)
-    print(
+    say(
         f"{len(cells)} cells: {len(cells) - len(todo)} done already, {len(todo)} to run on "
-        f"{min(options.jobs, max(len(todo), 1))} processes{progress.left()}"
+        f"{min(options.jobs, max(len(todo), 1))} processes{progress.left(', ')}"
     )
     failures: list[Ended] = []
     engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)
-    with closing(run_all(engine, todo)) as events:
+    with progress.bar, closing(run_all(engine, todo)) as events:
         for ended in events:
             progress.show(ended)
             if ended is not None and ended.errors:
@@ -171,22 +172,29 @@ def run_plans(
 
 def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
     """Write tables, figures and report from the records; 1 if a figure could not be made."""
-    fitted = True
-    if not options.render:
-        # Nothing else needs what these load.
-        from experiments.threads import limit_threads
+    with narrate() as narrated:
+        fitted = True
+        if not options.render:
+            # Nothing else needs what these load.
+            from experiments.threads import limit_threads
 
-        limit_threads()
-        from experiments import fits
+            limit_threads()
+            from experiments import fits
 
-        fitted = fits.update(tables, options.results / "figures", print)
-    from experiments.reading import render as reading
-    from experiments.store.frame import write_all_csv
+            fitted = fits.update(tables, options.results / "figures", print)
+        from experiments.reading import render as reading
+        from experiments.reading.results import read_results
+        from experiments.reading.screen import show_results
+        from experiments.store.frame import to_frame, write_all_csv
 
-    # Of all tables together: a part of them would leave out the others' cells.
-    whole = not options.table
-    drawn = reading.render(tables, curves_of(tables), options.results, whole=whole)
-    print(f"wrote {write_all_csv(options.results)}")
+        # Of all tables together: a part of them would leave out the others' cells.
+        whole = not options.table
+        results = read_results(tables, curves_of(tables), to_frame(options.results))
+        drawn = reading.render(results, options.results, narrated, whole=whole)
+        write_all_csv(options.results)
+    show_results(results.tables, options.method)
+    name = "report.html" if whole else f"tables/{tables[0].name}.md"
+    print(f"Open {options.results / name}")
     committed = options.results.resolve() == COMMITTED_RESULTS.resolve()
     if not (options.render or committed) and options.protocol == "paper":
         from experiments.analysis.agreement import agreement_lines, records_by_cell
@@ -199,7 +207,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
 def print_ledger(failures: Sequence[Ended], options: argparse.Namespace) -> None:
     """Print every failure, and for each cell the command that runs just it again."""
     if failures:
-        print(f"\n{len(failures)} cells failed:")
+        say(f"\n{len(failures)} cells failed:")
     for ended in failures:
         for error in ended.errors:
             print(f"  {ended.cell.label}, {error}")

@@ -20,6 +20,7 @@ held-out NLL, which needs no target label. A job that failed gives None.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from functools import cache
@@ -34,12 +35,12 @@ from experiments.threads import set_thread_variables
 
 set_thread_variables()
 
-from experiments.catalogue import CONFIG_DIRECTORY
+from experiments.catalogue import CONFIG_DIRECTORY, check_name
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config
 from experiments.cells.repetitions import describe_error
 from experiments.commands import describe
-from experiments.console import run_command
+from experiments.console import narrate, run_command
 from experiments.directories import check_results
 from experiments.running.engine import Engine
 from experiments.running.jobs import JobNote, is_single, ledger, read_notes
@@ -63,11 +64,9 @@ def job(config: DictConfig) -> float | None:
             value = _measure(cell, config.runtime, note)
     except (Exception, SystemExit) as error:
         note.state, note.error = "failed", describe_error(error)
-        if is_single():
-            note.write()
-            raise
         # A sweep goes on: some launchers and sweepers end it if a job raises.
-        print(f"{' '.join(note.overrides)}: {note.error}", file=sys.stderr)
+        if not is_single():
+            print(f"{' '.join(note.overrides)}: {note.error}", file=sys.stderr)
         trace = Path(HydraConfig.get().runtime.output_dir, "traceback.txt")
         write_text(trace, traceback.format_exc())
     note.write()
@@ -99,7 +98,9 @@ def _measure(cell: Cell, runtime: DictConfig, note: JobNote) -> float | None:
     """Run or read the cell, print its result, and give its mean accuracy."""
     cwd = Path(hydra.utils.get_original_cwd())
     engine = _engine(cwd / runtime.results / "records", runtime.timeout_seconds)
-    record, ran = engine.run(cell, force=runtime.force)
+    with narrate() as narrated:
+        narrated(f"loading, then running {cell.label}")
+        record, ran = engine.run(cell, force=runtime.force)
     note.state = "run" if ran else "read"
     print(describe(record))
     path = os.path.relpath(engine.store.path_of(record), cwd)
@@ -133,6 +134,14 @@ main = _hydra(job)
 def command_line() -> int:
     """Run the command line, then report what failed, whichever launcher ran it."""
     status = 0
+    try:
+        # Hydra would list all names without the one that is meant.
+        for group, names in re.findall(r"(?m)^(dataset|method)=([\w,]+)$", "\n".join(sys.argv)):
+            for name in names.split(","):
+                check_name(group, name)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     try:
         main()
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from experiments.cells.cell import Cell
 from experiments.cells.state import CellState, state_of
+from experiments.console import say
 from experiments.store.records import RecordStore
 from experiments.store.text import one_line
 
@@ -54,14 +55,14 @@ def show_status(
                 notes[f"stale: {cell.label}"] += 1
         if counts:
             states = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
-            print(f"{plan.name}: {counts.total()} cells: {states}")
+            say(f"{plan.name}: {counts.total()} cells: {states}")
         for note, n in notes.items():
             print(f"  {n} {note}")
         total += counts
     for path, reason in damaged.items():
         print(one_line(f"damaged: {path}: {reason}"))
     if total["stale"]:
-        print(
+        say(
             f"Stale: {total['stale']} of the cells above; what is rendered of them is not of this "
             "code."
         )

@@ -1,4 +1,4 @@
-r"""Do transported rows look like target rows? Two-sample statistics, by column and of whole rows.
+"""Do transported rows look like target rows? Two-sample statistics, by column and of whole rows.
 
 No label is read. The statistics show whether the transport brings the source's distribution onto
 the target's. That the classes end up where they belong follows from the assumptions of the method,
@@ -50,9 +50,9 @@ def column_distances(X: ArrayLike, Y: ArrayLike) -> FloatArray:
 
 
 def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None) -> float:
-    r"""Energy distance of two samples, of all columns together (Szekely and Rizzo 2004).
+    """Energy distance of two samples, of all columns together (Szekely and Rizzo 2004).
 
-    .. math:: E = 2 \, E|X - Y| - E|X - X'| - E|Y - Y'|
+        2 E|X - Y| - E|X - X'| - E|Y - Y'|
 
     with independent copies, Euclidean distances, and columns measured in ``unit``.
     Zero, except for the sampling error, if and only if the two distributions are equal: dependence
@@ -65,7 +65,7 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
         At least two rows each. Columns of data frames are matched by name.
     unit : array-like of shape (d,) or scalar, or None, default=None
         What columns are measured in, in the order of ``X``'s columns; None takes the standard
-        deviations of ``Y``'s.
+        deviations of ``Y``'s, and 1 for constant ones.
 
     Returns
     -------
@@ -89,7 +89,10 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
     2.0
     """
     first, second = _check_pair(X, Y)
-    scale = unit_scale(second) if unit is None else np.asarray(unit)
+    if unit is None:
+        deviations = second.std(axis=0)
+        unit = np.where(deviations > 0, deviations, 1.0)
+    scale = np.asarray(unit)
     first, second = first / scale, second / scale
     n, m = len(first), len(second)
     between = _sum_of_distances(first, second) / (n * m)
@@ -100,12 +103,6 @@ def energy_distance(X: ArrayLike, Y: ArrayLike, *, unit: ArrayLike | None = None
 def _sum_of_distances(X: FloatArray, Y: FloatArray) -> float:
     blocks = (cdist(X[i : i + _BLOCK_ROWS], Y).sum() for i in range(0, len(X), _BLOCK_ROWS))
     return float(sum(blocks))
-
-
-def unit_scale(Y: FloatArray) -> FloatArray:
-    """Standard deviations of columns, which distances are measured in; 1 for constant ones."""
-    deviations = Y.std(axis=0)
-    return np.where(deviations > 0, deviations, 1.0)
 
 
 def _check_pair(X: ArrayLike, Y: ArrayLike) -> tuple[FloatArray, FloatArray]:

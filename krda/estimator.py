@@ -25,11 +25,12 @@ ALIGNMENTS = ("none", "standardize", "quantiles", "linear", "affine", "auto")
 
 @dataclass(eq=False, repr=False)
 class KRDA(MapParameters, AlignedClassifier):
-    r"""Knothe-Rosenblatt Domain Adaptation; with ``spread_atoms=False`` it has the paper's form.
+    """Knothe-Rosenblatt Domain Adaptation; with ``spread_atoms=False`` it has the paper's form.
 
     The Knothe-Rosenblatt map from the source to the target is fitted (:class:`KnotheRosenblatt`),
     and an ordinary classifier is trained on the transported source rows and their labels. Target
-    rows are classified as they are.
+    rows are classified as they are. The other parameters, from ``scaling`` to ``random_state``, are
+    those of :class:`KnotheRosenblatt`, with the same defaults.
 
     Parameters
     ----------
@@ -49,9 +50,6 @@ default="given"
         ``n_orders`` random orders.
     n_orders : int, default=4
         Orders of a consensus.
-    scaling, spread_atoms, learning_rate, max_steps, batch_size, \
-validation_fraction, patience, sigma_floor, eps, quantile_method, device, random_state
-        As those of :class:`KnotheRosenblatt`, with the same defaults.
 
     Attributes
     ----------

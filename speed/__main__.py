@@ -52,10 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = "make bench" if full else f"python -m speed --sizes {options.sizes}"
     write_text(directory / "README.md", claims.benchmarks_page(directory, command))
     if directory.resolve() == RESULTS:
-        for name in claims.DOCUMENTS:
+        for name, claim in claims.documents(directory).items():
             text = (ROOT / name).read_text(encoding="utf-8")
-            table = claims.largest(directory)
-            write_text(ROOT / name, between(text, claims.BEGIN, claims.END, table))
+            write_text(ROOT / name, between(text, claims.BEGIN, claims.END, claim))
     print(f"{directory / 'README.md'}")
     if failed:
         raise SystemExit(f"{failed} cases failed; the tables hold their errors.")

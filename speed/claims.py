@@ -1,7 +1,7 @@
-"""The measurements as CSV files, a page, and a table in the documents that speak of speed.
+"""The measurements as CSV files, a page, and what the documents say of speed.
 
-README.md and docs/performance.md say how fast things are between marks only, by a table that is
-made from the files, so that no number outlives the measurement.
+README.md and docs/performance.md say how fast things are between marks only, by text that is made
+from the files, so that no number outlives the measurement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from experiments.store.provenance import environment
 from experiments.whole_files import write_text
 from speed.measure import Row
 
-DOCUMENTS = ("README.md", "docs/performance.md")
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "numba", "zuko")
 _INTRODUCTION = """# Speed and memory
@@ -72,10 +71,34 @@ def benchmarks_page(directory: Path, command: str) -> str:
     return page(_INTRODUCTION.format(command), *parts)
 
 
-def largest(directory: Path) -> str:
-    """Write the table of the documents: each case with 27 columns, at its largest size."""
+def documents(directory: Path) -> dict[str, str]:
+    """What is between the marks of which document."""
+    return {"README.md": three_lines(directory), "docs/performance.md": largest(directory)}
+
+
+def _largest(directory: Path) -> pd.DataFrame:
+    """Each case with 27 columns, at its largest size."""
     rows = pd.concat([read(directory, "transport"), read(directory, "scale")]).fillna("")
     rows = rows[(rows["status"] == "done") & (rows["d"] == "27")]
-    rows = rows.groupby("case", sort=False, as_index=False).last()
-    cells = rows[["case", "n", "seconds", "peak_mb", "ratio"]].to_numpy().tolist()
+    return rows.groupby("case", sort=False, as_index=False).last()
+
+
+def largest(directory: Path) -> str:
+    """Write them as a table."""
+    cells = _largest(directory)[["case", "n", "seconds", "peak_mb", "ratio"]].to_numpy().tolist()
     return grid(["", "Rows", "Seconds", "MB beyond the data", "Ratio"], cells)
+
+
+def three_lines(directory: Path) -> str:
+    """Write those of KRDA in a line each, and all peers' in another."""
+    rows = _largest(directory)
+    lines = [
+        f"- `{row.case}` of {int(row.n):,} rows and 27 columns takes {float(row.seconds):.0f} "
+        f"seconds, and {float(row.peak_mb):.0f} MB beyond the data."
+        for row in rows.itertuples()
+        if row.case in ("KRDA.fit", "KRDA.transform")
+    ]
+    peers = rows[~rows["case"].str.startswith("KR")]
+    times = (f"{row.case} ({float(row.ratio):.1f})" for row in peers.itertuples())
+    lines.append(f"- Other maps take this many times as long as KRDA's: {', '.join(times)}.")
+    return "\n".join(lines)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -58,19 +61,8 @@ class Csv:
         source, target = (
             read_table(path, as_text=[self.label]).frame for path in (self.source, self.target)
         )
-        ys = labels_of(source, self.label)
-        if self.score == "labels" and self.label not in target:
-            raise ValueError(
-                f"The target has no column {self.label!r} to score predictions by. Add it, or set "
-                "dataset.data.score=agreement: it measures how often a method and a classifier "
-                "trained on the source as it is agree."
-            )
-        yt = np.asarray(target[self.label]) if self.score == "labels" else None
-        if yt is not None and not set(yt.tolist()) & set(ys.tolist()):
-            raise ValueError(
-                f"No label of the target, such as {yt[0]!r}, is a label of the source, such as "
-                f"{ys[0]!r}. Write them alike in both files."
-            )
+        ys = labels_of(source, self.label).astype(str)  # text has a checksum, objects have not
+        yt = self._target_labels(target, ys) if self.score == "labels" else None
         features = [X.drop(columns=self.label, errors="ignore") for X in (source, target)]
         encoder = TableEncoder(drop=tuple(self.drop)).fit(*features)
         scaler = StandardScaler().fit(np.concatenate([encoder.transform(X) for X in features]))
@@ -78,3 +70,20 @@ class Csv:
         if yt is None:
             yt = make_pipeline(StandardScaler(), SVC()).fit(Xs, ys).predict(Xt)
         return Task.lock("csv", name, source=(Xs, ys), target=(Xt, yt), test=(Xt, yt))
+
+    def _target_labels(self, target: pd.DataFrame, ys: NDArray[Any]) -> NDArray[Any]:
+        if self.label not in target:
+            raise ValueError(
+                f"The target has no column {self.label!r} to score predictions by. Add it, or set "
+                "dataset.data.score=agreement: it measures how often a method and a classifier "
+                "trained on the source as it is agree."
+            )
+        labels = target[self.label].fillna("").astype(str).to_numpy(dtype=str)
+        known = np.isin(labels, ys)
+        if not known.all():
+            row = int(known.argmin())
+            raise ValueError(
+                f"The target's label in row {row + 1} is {str(labels[row])!r}; "
+                f"expected a label of the source: {', '.join(np.unique(ys)[:10])}."
+            )
+        return labels

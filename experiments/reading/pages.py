@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from experiments.analysis.cells import KRDA, REFERENCES
 from experiments.analysis.claims import UNCHECKED, claims
 from experiments.analysis.comparisons import left_out, rank_correlation
-from experiments.analysis.rounding import DECIMALS, MISSING, number, with_ends
+from experiments.analysis.rounding import MISSING, with_ends
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.reading.markdown import escape, items, page
 from experiments.reading.tables import markdown_grid
-from experiments.reading.wording import mean_text
 from experiments.store.provenance import kernels_line
 from experiments.store.records import Record
 from experiments.store.text import one_line
@@ -26,38 +24,6 @@ if TYPE_CHECKING:
     from experiments.reading.results import Results
 
 SIDES = {"published": "on the paper's numbers", "ours": "on ours", "all": "on ours, all rows"}
-
-
-def overview(tables: Iterable[Table]) -> str:
-    """How far each table is, and KRDA's mean beside the others' best, as Markdown."""
-    rows = []
-    for table in tables:
-        cells, means = table.cells, table.means["mean"]
-        own = cells[cells.method == KRDA]
-        others = means[~means.incomplete & (means.n_ours == means.n_tasks)]
-        others = others.drop([KRDA, *REFERENCES], errors="ignore")
-        krda, source = means.reindex([KRDA, "source_only"]).itertuples()
-        verdicts = own.verdict.value_counts(sort=False)
-        rows.append(
-            {
-                "Data": table.title,
-                "cells done": f"{cells.complete.sum()} of {len(cells)}",
-                "KRDA": mean_text(krda, "ours"),
-                "Source only": mean_text(source, "ours"),
-                "best other of the paper": _best(others[others.in_paper]),
-                "best not in the paper": _best(others[~others.in_paper]),
-                "KRDA best or tied": f"{own.bold.sum()} of {len(own)} tasks",
-                "KRDA's cells": ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()),
-            }
-        )
-    return markdown_grid(pd.DataFrame(rows))
-
-
-def _best(means: pd.DataFrame) -> str:
-    if means.empty:
-        return MISSING
-    first = means.loc[means.ours.round(DECIMALS).idxmax()]
-    return f"{number(first.ours)} ({first.label})"
 
 
 def comparison_page(results: Results) -> str:
@@ -73,24 +39,35 @@ def comparison_page(results: Results) -> str:
     ]
     for table in results.tables:
         parts += [f"## {escape(table.title)}", *map(escape, table.notes)]
-        if out := left_out(table.cells):
-            reasons = "; ".join(f"{label}: {reason}" for label, reason in out.items())
-            parts.append(escape(f"Left out because a cell is not complete: {reasons}."))
-        own = results.comparison[results.comparison.table == table.name]
-        if len(own):
-            tests = results.tests[results.tests.table == table.name].drop(columns="table")
-            tests = tests.assign(p=tests.p.map(_p)).round(2).astype(object).fillna(MISSING)
-            parts += map(markdown_grid, (comparison_grid(own), tests))
-            parts.append(
-                "Spearman's correlation of the paper's methods' average ranks, ours and printed: "
-                f"{_rank(rank_correlation(own))}."
-            )
+        parts.append(comparison_of(table, results))
     return page(*parts)
 
 
+def comparison_of(table: Table, results: Results) -> str:
+    """A table's comparisons as Markdown; "" without any."""
+    parts = []
+    if out := left_out(table.cells):
+        reasons = "; ".join(f"{label}: {reason}" for label, reason in out.items())
+        parts.append(escape(f"Left out because a cell is not complete: {reasons}."))
+    own = results.comparison[results.comparison.table == table.name]
+    if len(own):
+        tests = results.tests[results.tests.table == table.name].drop(columns="table")
+        tests = tests.assign(p=tests.p.map(_p)).round(2).astype(object).fillna(MISSING)
+        tests.columns = tests.columns.str.replace("_", " ")
+        parts += map(markdown_grid, (comparison_grid(own), tests))
+        correlation = _rank(rank_correlation(own))
+        parts.append(
+            "Spearman's correlation of the paper's methods' average ranks, ours and printed: "
+            f"{correlation}."
+            if correlation != MISSING
+            else ""
+        )
+    return page(*parts).strip()
+
+
 def comparison_grid(own: pd.DataFrame) -> pd.DataFrame:
-    """A table's rows of the comparison, a row a method."""
-    return pd.DataFrame(
+    """A table's rows of the comparison, a row a method; columns without any value are left out."""
+    grid = pd.DataFrame(
         {
             "Method": method_label(row.method),
             "mean": with_ends(row.mean, row.mean_low, row.mean_high),
@@ -111,6 +88,7 @@ def comparison_grid(own: pd.DataFrame) -> pd.DataFrame:
         }
         for row in own.itertuples()
     )
+    return grid.loc[:, (grid != MISSING).any()]
 
 
 def _rank(value: float) -> str:
@@ -121,22 +99,28 @@ def _p(value: float) -> str:
     return MISSING if math.isnan(value) else f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
+CLAIMS = (
+    "What arXiv:2110.02716 says in words, checked by one criterion on its printed numbers and "
+    "on ours. The paper states no criteria: these are the repository's. A claim that sets KRDA "
+    "beside other methods is judged twice on ours: among the paper's methods, as the paper "
+    "does, and among all rows, with those that the paper does not have, variants of KRDA "
+    "included. Intervals are the printed ones and ours; "
+    "[docs/statistics.md](../../docs/statistics.md) says what they can show. 'Best or tied' "
+    "favours what varies: a wide interval ties with almost anything."
+)
+"""What is said above the checked claims."""
+
+
 def claims_page(found: pd.DataFrame, notes: Iterable[str] = ()) -> str:
     """The checked claims as Markdown: a table of verdicts, then each claim with its numbers."""
-    rows = []
+    rows, quotes = [], {claim.id: claim.quote for claim in claims()}
     for (claim, title), own in found.groupby(["claim", "title"], sort=False):
         said = {row.judged_on: f"{_verdict(row)}: {row.counts}" for row in own.itertuples()}
         verdicts = (said.get(side, MISSING).removesuffix(": ") for side in SIDES)
-        rows.append((claim, title or MISSING, *verdicts))
+        rows.append((quotes.pop(claim, ""), title or MISSING, *verdicts))
     parts = [
         "# The paper's claims",
-        "What arXiv:2110.02716 says in words, checked by one criterion on its printed numbers and "
-        "on ours. The paper states no criteria: these are the repository's. A claim that sets KRDA "
-        "beside other methods is judged twice on ours: among the paper's methods, as the paper "
-        "does, and among all rows, with those that the paper does not have, variants of KRDA "
-        "included. Intervals are the printed ones and ours; "
-        "[docs/statistics.md](../../docs/statistics.md) says what they can show. 'Best or tied' "
-        "favours what varies: a wide interval ties with almost anything.",
+        CLAIMS,
         *map(escape, notes),
         markdown_grid(pd.DataFrame(rows, columns=["Claim", "Data", *SIDES.values()]), 5),
     ]
@@ -148,8 +132,7 @@ def claims_page(found: pd.DataFrame, notes: Iterable[str] = ()) -> str:
             for row in found[found.claim == claim.id].itertuples()
         ]
         parts += [
-            f"## {claim.id}",
-            f"> {escape(claim.quote)}",
+            f"## {escape(claim.quote)}",
             escape(f"{claim.where}.{criterion}"),
             "\n".join(lines),
         ]

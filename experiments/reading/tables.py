@@ -77,7 +77,8 @@ def _grid(head: str, texts: pd.DataFrame) -> pd.DataFrame:
 
 def sections(table: Table) -> Iterator[tuple[str, pd.DataFrame | list[str]]]:
     """Everything below the table itself: titles, which may be empty, with a grid or sentences."""
-    yield "", [wording.glossary(table), *wording.caption(table)]
+    yield "", wording.caption(table)
+    yield "Methods and tasks", wording.glossary(table)
     yield "Repetitions that are not done", list(wording.failures(table))
     if table.published:
         yield "Distances from the published values, and verdicts", _distances(table)
@@ -182,12 +183,18 @@ def to_markdown(table: Table) -> str:
     """A table as GitHub Markdown, with everything that is said of it below."""
     parts = [f"## {markdown.escape(table.title)}"]
     parts += [markdown_grid(grid, 2) for grid in main_grids(table)]
+    return markdown.page(*parts, details_page(table))
+
+
+def details_page(table: Table) -> str:
+    """Everything that is said below a table."""
+    parts = []
     for title, content in sections(table):
         if len(content):
             parts.append(f"**{title}**" if title else "")
             listed = isinstance(content, list)
             parts.append(markdown.items(content) if listed else markdown_grid(content))
-    return markdown.page(*parts)
+    return markdown.page(*parts).rstrip("\n")
 
 
 _LATEX = str.maketrans(

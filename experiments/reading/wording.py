@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.analysis.rounding import MISSING, number, signed
 from experiments.analysis.verdicts import WIDEST, Verdict
+from experiments.catalogue import about
 from experiments.published import STAND_INS
-from experiments.reading.glossary import methods_glossary, task_naming
+from experiments.reading.glossary import task_naming
 from experiments.store.text import one_line
 
 if TYPE_CHECKING:
@@ -116,10 +117,13 @@ def _rule(table: Table) -> str:
     )
 
 
-def glossary(table: Table) -> str:
-    """What the names of a table's methods and tasks mean."""
+def glossary(table: Table) -> list[str]:
+    """What the names of a table's methods and tasks mean, an item each."""
+    named = [about(method) for method in table.labels]
     naming = task_naming(table.plan.dataset)
-    return methods_glossary(table.labels) + (f" Tasks: {naming}" if naming else "")
+    return [f"{one.label}: {one.meaning}" for one in named if one.meaning] + (
+        [f"Tasks: {naming}"] if naming else []
+    )
 
 
 def failures(table: Table) -> Iterator[str]:

@@ -1,19 +1,20 @@
-"""What README and docs tell a reader to type works: Python runs, commands parse, names exist.
+"""What README and docs tell a reader to type works: Python runs, commands parse, links lead on.
 
-Python blocks of a page are executed one after another. Commands are not: their options are parsed
-by their own parsers, their overrides composed by Hydra, and ``make`` says what it would do.
+Python blocks of a page are executed one after another, and print what the page says. Commands are
+not executed: their options are parsed by their own parsers, their overrides composed by Hydra, and
+``make`` says what it would do.
 """
 
 import argparse
-import os
+import pkgutil
 import re
 import runpy
 import shlex
 import subprocess
-import textwrap
 import tomllib
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,17 +23,15 @@ from sklearn.linear_model import LogisticRegression
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
-    path.name: re.sub(r"\\\n\s*", " ", path.read_text(encoding="utf-8"))  # continued lines joined
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    path.relative_to(ROOT).as_posix(): re.sub(  # continued lines joined
+        r"\\\n\s*", " ", path.read_text(encoding="utf-8")
+    )
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")))
 }
+run = runpy.run_path(str(ROOT / "scripts" / "draw_gallery.py"))["run"]
 
 # Commands of other environments, or about files that the reader is to write.
 OPTIONAL = ("hydra/sweeper=optuna", "hydra/launcher=ray", "my_", "make_tables.py", "elsewhere/")
-
-
-def python_blocks(text):
-    found = re.findall(r"^ *```python\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
-    return [textwrap.dedent(block) for block in found]
 
 
 def commands(text):
@@ -133,23 +132,55 @@ def given(folder, codes):
     return {"Xs": Xs, "ys": ys, "Xt": Xt, "classifier": LogisticRegression()}
 
 
+def assert_same(words, others):
+    """Words are equal; numbers nearly, since another processor computes others."""
+    assert len(words) == len(others)
+    for word, other in zip(words, others, strict=True):
+        try:
+            assert float(word) == pytest.approx(float(other), rel=0.1, abs=0.1)
+        except ValueError:
+            assert word == other
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of fits to rows as few as these
-@pytest.mark.parametrize("name", [n for n, text in PAGES.items() if python_blocks(text)])
-def test_the_python_of_a_page_runs(name, tmp_path, monkeypatch, capsys):
-    if name == "adding.md":
+@pytest.mark.parametrize("name", [name for name, text in PAGES.items() if "```python" in text])
+def test_the_python_of_a_page_runs_and_prints_and_draws_what_the_page_shows(
+    name, tmp_path, monkeypatch
+):
+    if name == "docs/adding.md":
         pytest.skip("tests/experiments/test_adding_page.py runs it")
     monkeypatch.chdir(tmp_path)
-    space = given(tmp_path, codes=name == "scikit_learn.md")
+    (tmp_path / "reproduction").symlink_to(ROOT / "results")
     with config_context():  # pages may change the configuration of scikit-learn
-        for block in python_blocks(PAGES[name]):
-            exec(compile(block, name, "exec"), space)
-    capsys.readouterr()
+        page = run(PAGES[name], given(tmp_path, codes=name == "docs/scikit_learn.md"))
+    if name.startswith(("README", "docs/gallery")):
+        assert_same(PAGES[name].split(), page.split())
+    if name.startswith("docs/gallery"):
+        plt.close("all")
+        for figure in re.findall(r"\]\(\.\./assets/([^)]+)\)", page):
+            assert (tmp_path / figure).is_file()
+
+
+def anchors(text):
+    """What links to the headings of a page end with, on GitHub as on the site."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_links_of_a_page_lead_to_files(name):
-    folder = ROOT if name == "README.md" else ROOT / "docs"
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", PAGES[name]):
-        if "://" not in target:
-            assert os.path.lexists(folder / target), target
+def test_links_of_a_page_lead_to_files_and_headings(name):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", PAGES[name]):
+        if "://" in target:
+            continue
+        path = (ROOT / name).parent / target if target else ROOT / name
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path.read_text(encoding="utf-8")), (target, anchor)
+
+
+def test_the_functions_of_the_equations_exist():
+    names = re.findall(r"`(krda\.[\w.]+)`", PAGES["docs/method.md"])
+    assert len(names) > 10
+    for name in names:
+        pkgutil.resolve_name(name)

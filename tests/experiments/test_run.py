@@ -57,6 +57,17 @@ def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(tmp_path
     assert not record.complete
 
 
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [("method=krdaa", "did you mean 'krda'?"), ("dataset.task=q", "named by its angle")],
+)
+def test_a_users_error_is_a_sentence_and_no_traceback(tmp_path, override, said):
+    done = run(tmp_path, override)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_misspelt_override_names_what_is_wrong_before_anything_runs(tmp_path):
     done = run(tmp_path, "method=krda", "method.n_component=3")
     assert done.returncode != 0

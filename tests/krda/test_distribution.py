@@ -19,8 +19,8 @@ FOLDERS = (
     "studies", "tests",
 )  # fmt: skip
 FILES = (
-    "CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "Makefile", "README.md",
-    "constraints.txt", "pyproject.toml",
+    "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile",
+    "README.md", "constraints.txt", "mkdocs.yml", "pyproject.toml",
 )  # fmt: skip
 
 BUILD = """

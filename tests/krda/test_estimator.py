@@ -322,7 +322,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import numpy, krda
 krda.KRDA
-optional = ("krda.trust", "krda.command", "krda.diagnostics", "krda._fast")
+optional = ("krda.adaptation", "krda.command", "krda.diagnostics", "krda._fast")
 assert not [name for name in sys.modules if name.startswith(optional)]
 X = numpy.random.default_rng(0).normal(size=(20, 2))
 print(krda.KRDA(max_steps=2).fit(X, X[:, 0] > 0, X + 1).predict(X).shape)

@@ -38,6 +38,6 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     ]
     store = RecordStore(directory / "records")
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
-    curves = curves_of(plans)
-    assert render(plans, curves, directory)
-    return Rendered(directory, plans, read_results(plans, curves, to_frame(directory)))
+    results = read_results(plans, curves_of(plans), to_frame(directory))
+    assert render(results, directory, str)
+    return Rendered(directory, plans, results)

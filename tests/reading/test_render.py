@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.analysis.claims import claims
 from experiments.analysis.rounding import number
 from experiments.catalogue import method_label
 from experiments.cells.plan import curves_of
-from experiments.reading.pages import overview
+from experiments.reading import summary
 from experiments.reading.render import render
 from experiments.reading.results import read_results, select
 from experiments.reading.tables import to_markdown
@@ -20,6 +21,10 @@ from experiments.reading.wording import ours_text
 from experiments.store.frame import to_frame
 
 NAMES = ("moons", "hepmass_sim")
+
+
+def read(plans, directory):
+    return read_results(plans, curves_of(plans), to_frame(directory))
 
 
 def test_every_file_is_written(rendered) -> None:
@@ -30,14 +35,14 @@ def test_every_file_is_written(rendered) -> None:
         "comparison.md", "comparison.csv", "comparison-tests.csv", "comparison-pairs.csv",
         "placebo.csv", "claims.md", "provenance.md",
     }  # fmt: skip
-    figures = {path.stem for path in (rendered.directory / "figures").glob("*.png")}
+    figures = {path.stem for path in (rendered.directory / "figures").glob("*.svg")}
     kinds = ("accuracy", "differences")
     assert figures >= {f"{kind}_{name}" for kind in kinds for name in NAMES}
 
 
 def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
     (tmp_path / "records").symlink_to(rendered.directory / "records")
-    render(rendered.plans, curves_of(rendered.plans), tmp_path)
+    render(read(rendered.plans, tmp_path), tmp_path, str)
     for path in rendered.directory.rglob("*"):
         if path.is_file() and "records" not in path.parts:
             again = tmp_path / path.relative_to(rendered.directory)
@@ -47,7 +52,7 @@ def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
 def test_a_part_of_the_tables_has_no_comparisons_and_no_report(rendered, tmp_path: Path) -> None:
     (tmp_path / "records").symlink_to(rendered.directory / "records")
     plan = replace(rendered.plans[0], paper=("source_only",), ours=())
-    assert render([plan], [], tmp_path, whole=False)
+    assert render(read([plan], tmp_path), tmp_path, str, whole=False)
     assert not (tmp_path / "report.html").exists()
     assert not (tmp_path / "tables" / "claims.md").exists()
 
@@ -82,14 +87,16 @@ def report(rendered) -> str:
     return (rendered.directory / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_report_needs_no_other_file_and_its_links_lead_somewhere(report: str) -> None:
+def test_the_report_needs_no_other_file_and_its_links_lead_somewhere(rendered, report: str) -> None:
     ids = re.findall(r'id="([^"]*)"', report)
     assert len(ids) == len(set(ids))
-    for address in re.findall(r'(?:href|src)="([^"]*)"', report):
-        assert address.startswith("data:image/png;base64,") or address[1:] in ids, address[:80]
+    assert not re.findall(r'(?:src="|url\()(?!data:image/svg)', report)
+    for address in re.findall(r'href="([^"]*)"', report):
+        here = address[1:] in ids if address[0] == "#" else (rendered.directory / address).exists()
+        assert here or address.startswith("https://arxiv.org/") or address == "all.csv", address
 
 
-def test_every_page_is_in_the_report_and_errors_are_escaped(rendered, report: str) -> None:
+def test_the_report_holds_every_cell_and_errors_are_escaped(rendered, report: str) -> None:
     assert "(4/5)" in report
     assert "<script>" not in report
     assert "&lt;script&gt;alert" in report
@@ -99,24 +106,47 @@ def test_every_page_is_in_the_report_and_errors_are_escaped(rendered, report: st
             assert f"|{ours_text(cell)}|" in plain
 
 
+def test_figures_have_words_for_those_who_do_not_see_them(report: str) -> None:
+    images = re.findall(r"<img [^>]*>", report)
+    assert images
+    assert all(re.search(r'alt="[^"]+"', image) for image in images)
+    assert report.count("<figcaption>") == len(images)
+    assert "<figcaption></figcaption>" not in report
+
+
+def test_the_moons_come_first_and_krda_is_marked(report: str) -> None:
+    assert report.index('<section id="moons">') < report.index('<section id="hepmass_sim">')
+    assert report.count('<tr class="krda">') == len(NAMES)
+
+
+def test_claims_are_called_by_what_the_paper_says(report: str) -> None:
+    for claim in claims():
+        assert f"<q>{html.escape(claim.quote)}</q>" in report.replace("&#39;", "&#x27;")
+        assert f">{claim.id}<" not in report
+
+
 def test_simulated_data_are_called_so_in_every_heading_of_the_report(report: str) -> None:
     for heading in re.findall(r"<h[23]>HEPMASS.*?</h[23]>", report):
         assert "simulated" in heading
 
 
-def test_the_overview_counts_cells_and_names_the_best_others(rendered) -> None:
-    moons, simulated = overview(rendered.results.tables).splitlines()[2:]
-    assert "| 11 of 12 |" in moons
-    assert "(Column quantiles)" in moons
-    assert simulated.endswith("| 2 other data |")
+def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered) -> None:
+    moons, simulated = rendered.results.tables
+    text = summary.sentence([moons, simulated])
+    own = moons.cells[moons.cells.method == "krda"]
+    assert text.startswith(f"{(own.verdict == 'reproduced').sum()} of {len(own)} published")
+    assert summary.leaders(moons)[1] == moons.means["mean"].ours.drop("target_only").idxmax()
+    reproduced, best, trusted = summary.cards([moons, simulated])
+    assert any("not judged" in reason for reason in reproduced.because)
+    assert len(best.because) == 2
+    assert trusted.because
 
 
 def test_results_of_part_of_the_records_show_what_is_missing(rendered) -> None:
     frame = to_frame(rendered.directory).query("method != 'krda'")
     results = read_results(rendered.plans, [], frame)
-    (line,) = overview(results.tables[:1]).splitlines()[2:]
-    assert "| 9 of 12 | – |" in line
-    assert line.endswith("| 0 of 2 tasks | 2 missing |")
+    assert summary.leaders(results.tables[0]) == ("", "")
+    assert "not complete" in summary.sentence(results.tables)
     assert "| KRDA | ours | – | – | – |" in to_markdown(results.tables[0])
 
 
@@ -125,6 +155,6 @@ def test_an_empty_store_gives_pages_without_numbers(rendered, tmp_path: Path) ->
     plans = [
         replace(plan, tasks=plan.tasks[:1], paper=("krda",), ours=()) for plan in rendered.plans
     ]
-    assert render(plans, [], tmp_path)
-    assert ">KRDA</td>" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert not list(tmp_path.rglob("*.png"))
+    assert render(read(plans, tmp_path), tmp_path, str)
+    assert ">KRDA</th>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert not list(tmp_path.rglob("*.svg"))

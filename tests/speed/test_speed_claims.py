@@ -33,10 +33,25 @@ def test_the_table_holds_each_case_at_its_largest_size_with_27_columns(tmp_path)
     assert second == "| fit | 10 | 0.25 | 3 |  |"
 
 
-@pytest.mark.parametrize("name", claims.DOCUMENTS)
-def test_documents_claim_the_speed_that_the_committed_files_hold_and_no_other(name):
+def test_the_three_lines_have_krda_and_every_peer(tmp_path):
+    row = {"d": 27, "n": 1000, "status": "done", "seconds": 2.0, "peak_mb": 3.0, "ratio": 4.26}
+    claims.write(
+        tmp_path / "transport.csv", [row | {"case": c} for c in ("KR map", "peer, affine")]
+    )
+    claims.write(
+        tmp_path / "scale.csv", [row | {"case": c} for c in ("KRDA.fit", "KRDA.transform")]
+    )
+    fit, transform, peers = claims.three_lines(tmp_path).splitlines()
+    assert "`KRDA.fit` of 1,000 rows" in fit
+    assert "2 seconds, and 3 MB" in transform
+    assert "peer, affine (4.3)" in peers
+    assert "KR map" not in peers
+
+
+@pytest.mark.parametrize(("name", "claim"), claims.documents(RESULTS).items())
+def test_documents_claim_the_speed_that_the_committed_files_hold_and_no_other(name, claim):
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert between(text, claims.BEGIN, claims.END, claims.largest(RESULTS)) == text
+    assert between(text, claims.BEGIN, claims.END, claim) == text
     outside = between(text, claims.BEGIN, claims.END, "")
     assert [line for line in outside.splitlines() if SPEED.search(line)] == []
 

@@ -33,6 +33,7 @@ def test_two_files_are_a_task_with_target_labels_locked_and_columns_in_common_un
     np.testing.assert_allclose(np.concatenate([task.Xs, task.Xt]).mean(axis=0), 0, atol=1e-12)
     assert unlock(task.yt).tolist() == pd.read_csv(files["target"])["label"].tolist()
     np.testing.assert_array_equal(task.X_test, task.Xt)
+    assert task.sha256 == Csv(**files, label="label").task("own").sha256
 
 
 def test_a_target_without_labels_is_scored_by_agreement_with_the_source_as_it_is(files):
@@ -45,3 +46,12 @@ def test_a_target_without_labels_is_scored_by_agreement_with_the_source_as_it_is
     plain, moved = cells_of("csv", ["own"], ["source_only", "standardize"], overrides)
     assert np.mean([o.accuracy for o in run_cell(plain).outcomes]) > 0.95
     assert np.mean([o.accuracy for o in run_cell(moved).outcomes]) < 0.7
+
+
+def test_a_target_label_that_the_source_has_not_is_refused(files):
+    frame = pd.read_csv(files["target"])
+    for label in ("maybe", None):
+        frame.loc[7, "label"] = label
+        frame.to_csv(files["target"], index=False)
+        with pytest.raises(ValueError, match="row 8"):
+            Csv(**files, label="label").task("own")

@@ -1,0 +1,117 @@
+"""What a reader sees first: a sentence and three answers, all counted from the frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from experiments.analysis.cells import KRDA, REFERENCES
+from experiments.analysis.rounding import signed
+from experiments.analysis.table import Table
+from experiments.analysis.verdicts import Verdict
+from experiments.published import DATASETS, STAND_INS
+
+JUDGED = (Verdict.REPRODUCED, Verdict.BETTER, Verdict.WORSE, Verdict.UNDECIDED)
+REVERSED = "krda_reversed"
+
+
+class Card(NamedTuple):
+    """A question, its answer in a few words, and what that rests on."""
+
+    question: str
+    answer: str
+    because: Sequence[str]
+
+
+def in_order(tables: Sequence[Table]) -> list[Table]:
+    """Tables of the paper's data sets in its order, the moons first, then the others."""
+
+    def place(table: Table) -> int:
+        real = STAND_INS.get(table.plan.dataset, table.plan.dataset)
+        return DATASETS.index(real) if real in DATASETS else len(DATASETS)
+
+    return sorted(tables, key=place)
+
+
+def short(table: Table) -> str:
+    """A table's name in a list."""
+    return table.name.replace("_sim", ", simulated").capitalize()
+
+
+def leaders(table: Table) -> tuple[str, str]:
+    """Who has the highest mean among the paper's methods, and among all; "" without KRDA's."""
+    means = table.means["mean"].drop(list(REFERENCES), errors="ignore")
+    whole = means[~means.incomplete & (means.n_ours == means.n_tasks)]
+    paper = whole[whole.in_paper]
+    return (str(paper.ours.idxmax()), str(whole.ours.idxmax())) if KRDA in paper.index else ("", "")
+
+
+def judged(tables: Sequence[Table]) -> pd.DataFrame:
+    """Cells that a published value judges, of all tables."""
+    return pd.concat(table.cells[table.cells.verdict.isin(JUDGED)] for table in tables)
+
+
+def sentence(tables: Sequence[Table]) -> str:
+    """The verdict on the paper in one sentence."""
+    led = [leaders(table) for table in tables if table.published]
+    if not any(first for first, _ in led):
+        return "The cells of KRDA are not complete: there is no verdict yet."
+    own = judged(tables).query("method == @KRDA").verdict
+    among_paper, among_all = (sum(pair[i] == KRDA for pair in led) for i in range(2))
+    return (
+        f"{(own == Verdict.REPRODUCED).sum()} of {len(own)} published accuracies of KRDA are "
+        "reproduced; it has the highest mean among the paper's methods on "
+        f"{among_paper} of {len(led)} data sets, and among all methods, with those that the paper "
+        f"does not have, on {among_all or 'none'}."
+    )
+
+
+def cards(tables: Sequence[Table]) -> list[Card]:
+    """Answer whether it is reproduced, best, and to be trusted."""
+    return [_reproduced(tables), _best(tables), _trusted(tables)]
+
+
+def _reproduced(tables: Sequence[Table]) -> Card:
+    cells = judged(tables)
+    own = cells[cells.method == KRDA]
+    because = [
+        f"{short(table)}: {(of == Verdict.REPRODUCED).sum()} of {len(of)} cells of KRDA"
+        for table in tables
+        if len(of := own.verdict[own.dataset == table.plan.dataset])
+    ]
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in cells.verdict.value_counts().items())
+    because += [f"All methods of the paper: {counts}"] if counts else []
+    because += [
+        f"{short(table)}: other data than the paper's; not judged"
+        for table in tables
+        if table.plan.dataset in STAND_INS
+    ]
+    good = len(own) > 0 and (own.verdict == Verdict.REPRODUCED).all()
+    return Card("Reproduced?", "Yes, for KRDA" if good else "In part", because)
+
+
+def _best(tables: Sequence[Table]) -> Card:
+    because, everywhere = [], True
+    for table in tables:
+        first, best = leaders(table)
+        everywhere = everywhere and best == KRDA
+        if first == best != "":
+            because.append(f"{short(table)}: {table.labels[best]}")
+        elif first:
+            names = f"{table.labels[first]} of the paper's methods, {table.labels[best]} of all"
+            because.append(f"{short(table)}: {names}")
+    return Card("Best?", "Yes" if everywhere else "Not everywhere", because)
+
+
+def _trusted(tables: Sequence[Table]) -> Card:
+    means = {short(table): table.means["mean"].ours.reindex([KRDA, REVERSED]) for table in tables}
+    changes = {name: of[REVERSED] - of[KRDA] for name, of in means.items() if of.notna().all()}
+    moved = ", ".join(f"{signed(by)} ({name})" for name, by in changes.items())
+    suspect = sum(int(table.cells.suspect.sum()) for table in tables)
+    because = [f"Points gained with the columns reversed: {moved}"] if moved else []
+    because += [f"{suspect} of the published values are suspect"] if suspect else []
+    because.append("The intervals are over subsamples of one draw, not over new data")
+    matters = "matters" if any(abs(by) > 1 for by in changes.values()) else "matters little"
+    return Card("To be trusted?", f"The order of columns {matters}", because)

@@ -17,12 +17,15 @@ from experiments.store.records import RecordStore
 from experiments.whole_files import write_text
 
 
-def render_tables(tables: Sequence[Table], directory: Path) -> None:
+def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:
     """Write ``NAME``, ``NAME-main`` and ``NAME-appendix`` as Markdown, LaTeX and CSV."""
+    paths = []
     for table in tables:
-        write_text(directory / f"{table.name}.md", to_markdown(table))
-        write_text(directory / f"{table.name}.tex", to_latex(table))
-        write_csv(public(cells_csv(table.cells)), directory / f"{table.name}.csv")
+        for kind, text in (("md", to_markdown(table)), ("tex", to_latex(table))):
+            paths.append(directory / f"{table.name}.{kind}")
+            write_text(paths[-1], text)
+        paths.append(write_csv(public(cells_csv(table.cells)), directory / f"{table.name}.csv"))
+    return paths
 
 
 def render(

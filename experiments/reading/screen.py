@@ -12,7 +12,7 @@ from experiments.analysis.cells import KRDA
 from experiments.analysis.rounding import MISSING
 from experiments.analysis.table import Table
 from experiments.analysis.verdicts import Verdict
-from experiments.reading.summary import leaders
+from experiments.reading.summary import in_order, leaders
 from experiments.reading.wording import mean_text
 
 COLOURS = {Verdict.REPRODUCED: "green", Verdict.WORSE: "red", Verdict.INCOMPLETE: "yellow"}
@@ -20,13 +20,14 @@ COLOURS = {Verdict.REPRODUCED: "green", Verdict.WORSE: "red", Verdict.INCOMPLETE
 
 def show_results(tables: Sequence[Table], methods: Sequence[str] | None) -> None:
     """Print the methods that were asked for, or of several tables those that matter most."""
-    for table in tables:
+    for table in in_order(tables):
         few = None if len(tables) == 1 else ("source_only", *leaders(table), KRDA)
         means = table.means["mean"]
         grid = Grid(
             Column("Method", width=29, no_wrap=True), Column("Mean (%)", width=13, justify="right"),
             Column("Paper", width=6, justify="right"), Column("Verdicts by task"),
-            title=". ".join((table.title, *table.notes)), title_justify="left", title_style="bold", box=None,
+            title=". ".join((table.title, *table.notes)), title_justify="left",
+            title_style="bold", box=None,
         )  # fmt: skip
         for method, row in means[means.index.isin(methods or few or means.index)].iterrows():
             counts = table.cells.verdict[table.cells.method == method].value_counts()

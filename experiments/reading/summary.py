@@ -97,7 +97,7 @@ def _best(tables: Sequence[Table]) -> Card:
     for table in tables:
         first, best = leaders(table)
         everywhere = everywhere and best == KRDA
-        if first == best != "":
+        if best and (first == best or not table.published):
             because.append(f"{short(table)}: {table.labels[best]}")
         elif first:
             names = f"{table.labels[first]} of the paper's methods, {table.labels[best]} of all"

@@ -72,10 +72,10 @@ def _krda_and_best(means: pd.DataFrame) -> str:
     if KRDA not in means.index:
         return ""
     krda, others = means.loc[KRDA], means.drop([KRDA, *REFERENCES], errors="ignore")
-    paper = f" ({number(krda.published)} in the paper)" if krda.published == krda.published else ""
+    paper = f" (paper: {number(krda.published)})" if krda.published == krda.published else ""
     bests = {
         "the paper's best other method": others[others.in_paper],
-        "the best method that the paper does not have": others[~others.in_paper],
+        "the best one outside it": others[~others.in_paper],
     }
     said = [
         f"{what} {number(own.ours.iloc[0])} % ({own.label.iloc[0]})"

@@ -64,12 +64,15 @@ def new_figure(width: float, height: float, title: str, seen: str, finding: str)
         yield figure
 
 
-def save_figure(figure: Any, path: Path, identity: str = "") -> None:
+def save_figure(figure: Any, path: Path, identity: str = "") -> list[Path]:
     """Save a figure as PDF and SVG, without the time of day; the SVG holds words and identity."""
     svg = {**figure.words, "Date": None, "Identifier": identity or None}
+    paths = []
     for kind, metadata in {"pdf": {"CreationDate": None}, "svg": svg}.items():
-        with _settings(), written_whole(path.with_name(f"{path.name}.{kind}")) as file:
+        paths.append(path.with_name(f"{path.name}.{kind}"))
+        with _settings(), written_whole(paths[-1]) as file:
             figure.savefig(file, format=kind, metadata=metadata)
+    return paths
 
 
 def read_words(path: Path) -> tuple[str, str, str]:

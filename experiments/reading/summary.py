@@ -26,18 +26,19 @@ class Card(NamedTuple):
 
 
 def in_order(tables: Sequence[Table]) -> list[Table]:
-    """Tables of the paper's data sets in its order, the moons first, then the others."""
+    """Tables with any record: of the paper's data sets in its order, moons first, then others."""
 
     def place(table: Table) -> int:
         real = STAND_INS.get(table.plan.dataset, table.plan.dataset)
         return DATASETS.index(real) if real in DATASETS else len(DATASETS)
 
-    return sorted(tables, key=place)
+    return sorted((table for table in tables if table.cells.recorded.any()), key=place)
 
 
 def short(table: Table) -> str:
     """A table's name in a list."""
-    return table.name.replace("_sim", ", simulated").capitalize()
+    name = table.name.capitalize().replace("_sim", ", simulated")
+    return name.replace("Hepmass", "HEPMASS")
 
 
 def leaders(table: Table) -> tuple[str, str]:
@@ -70,7 +71,7 @@ def sentence(tables: Sequence[Table]) -> str:
 
 def cards(tables: Sequence[Table]) -> list[Card]:
     """Answer whether it is reproduced, best, and to be trusted."""
-    return [_reproduced(tables), _best(tables), _trusted(tables)]
+    return [_reproduced(tables), _best(tables), _trusted(tables)] if tables else []
 
 
 def _reproduced(tables: Sequence[Table]) -> Card:

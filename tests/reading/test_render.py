@@ -156,5 +156,6 @@ def test_an_empty_store_gives_pages_without_numbers(rendered, tmp_path: Path) ->
         replace(plan, tasks=plan.tasks[:1], paper=("krda",), ours=()) for plan in rendered.plans
     ]
     assert render(read(plans, tmp_path), tmp_path, str)
-    assert ">KRDA</th>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "there is no verdict yet" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "| KRDA | ours | – |" in (tmp_path / "tables" / "moons.md").read_text(encoding="utf-8")
     assert not list(tmp_path.rglob("*.svg"))

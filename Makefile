@@ -24,26 +24,27 @@ help: ## Show this list
 
 setup: $(VENV)/installed ## Make the virtual environment, with the pinned versions
 
-$(VENV)/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --constraint constraints.txt setuptools
-	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[benchmark-lean,tables,sweep,dev]"
-	# dalib asks for torchvision, which nothing here imports: it comes without what it asks for.
-	$(PY) -m pip install --quiet --constraint constraints.txt --no-deps dalib
-	@touch $@
-
 # What only tests need comes on top, so that whoever reproduces the tables does without.
 test-setup: $(VENV)/test-installed
 
-$(VENV)/test-installed: $(VENV)/installed
-	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[test-lean]"
-	# Ray's launcher asks for an older cloudpickle than Dask's: it comes without what it asks for.
-	$(PY) -m pip install --quiet --constraint constraints.txt --no-deps hydra-ray-launcher
-	@touch $@
+EXTRAS := benchmark-lean,tables,sweep,dev
+# dalib asks for torchvision, which nothing here imports; Ray's launcher for an older cloudpickle
+# than Dask's: they come without what they ask for.
+WITHOUT_NEEDS := dalib
+$(VENV)/test-installed: EXTRAS := $(EXTRAS),test-lean
+$(VENV)/test-installed: WITHOUT_NEEDS := $(WITHOUT_NEEDS) hydra-ray-launcher
+
+# Python compiles the modules that it imports; pip would compile all of them.
+PIP := $(PY) -m pip install --quiet --no-compile --constraint constraints.txt
+
+$(VENV)/installed $(VENV)/test-installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) setuptools
+	$(PIP) --no-build-isolation --editable ".[$(EXTRAS)]"
+	$(PIP) --no-deps $(WITHOUT_NEEDS)
+	@touch $(VENV)/installed $@
 
 # What only reads results installs nothing.
 installed:
@@ -77,20 +78,18 @@ bench-setup: $(VENV)/bench-installed
 
 # The peers come on top of what everything else needs, which they leave as it is.
 $(VENV)/bench-installed: $(VENV)/installed
-	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[bench]"
+	$(PIP) --no-build-isolation --editable ".[bench]"
 	@touch $@
 
 docs: $(VENV)/docs-installed ## Build the docs as a site, and check its links: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
 
 $(VENV)/docs-installed: $(VENV)/installed
-	$(PY) -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable ".[docs]"
+	$(PIP) --no-build-isolation --editable ".[docs]"
 	@touch $@
 
 # The dialled table has the same methods on one more small table: it is left out to save time.
-smoke: setup ## Run every method on moons, simulated HEPMASS, Amazon and real tables at tiny size
+smoke: setup ## Run every method on two tasks of four data sets at tiny size
 	rm -rf .smoke
 	$(PY) -m experiments.reproduce --protocol smoke --results .smoke \
 		--table moons hepmass_sim amazon tables
@@ -107,7 +106,7 @@ format: setup ## Put the code into its format
 unit: test-setup ## Run the unit tests
 	$(PY) -m pytest --numprocesses auto --dist loadfile
 
-test: lint docs smoke unit ## Check everything: lint, types, docs, smoke run, unit tests
+test: test-setup lint docs smoke unit ## Check everything: lint, types, docs, smoke run, unit tests
 
 clean: ## Remove the environment and everything that can be made again
 	rm -rf $(VENV) .smoke reproduction outputs multirun build site *.egg-info

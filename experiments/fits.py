@@ -13,7 +13,7 @@ from typing import cast
 import pandas as pd
 
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.cells.configuration import cells_of
 from experiments.cells.plan import TablePlan
 from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import Task, unlock
@@ -97,44 +97,42 @@ def update(plans: Sequence[TablePlan], directory: Path, say: Callable[[str], Non
     """
     good = True
     for plan in plans:
-        for name, overrides, columns, make in _fits_of(plan):
+        for name, cell, columns, make in _fits_of(plan):
             try:
-                _update(directory / f"{name}.csv", overrides, plan, columns, make)
+                _update(directory / f"{name}.csv", cell, plan, columns, make)
             except OSError:  # a disk that takes no more concerns every fit
                 raise
             except Exception as error:
                 good = False
-                say(
-                    f"figure {name}: the fit of {overrides} failed, {type(error).__name__}: {error}"
-                )
+                reason = f"{type(error).__name__}: {error}"
+                say(f"figure {name}: the fit of {cell.label} failed, {reason}")
     return good
 
 
-def _fits_of(plan: TablePlan) -> Iterator[tuple[str, str, Sequence[str], Make]]:
-    """Yield a file's name, the overrides of a cell in it, its columns and what makes them."""
+def _fits_of(plan: TablePlan) -> Iterator[tuple[str, Cell, Sequence[str], Make]]:
+    """Yield a file's name, a cell that it is of, its columns and what makes them."""
+
+    def krda(dataset: str, task: str, *overrides: str) -> Cell:
+        return cells_of(dataset, [task], ["krda"], (*overrides, *plan.overrides))[0]
+
     if "krda" in plan.methods:
         for task in plan.tasks:
-            overrides = f"dataset={plan.dataset} dataset.task={task}"
-            yield f"marginals_{plan.name}", overrides, MARGINALS, marginals
+            yield f"marginals_{plan.name}", krda(plan.dataset, task), MARGINALS, marginals
     if plan.dataset in TRAINED:
-        overrides = f"dataset={plan.dataset} dataset.task={TRAINED[plan.dataset]}"
-        yield f"training_{plan.name}", overrides, CURVES, training_curves
+        cell = krda(plan.dataset, TRAINED[plan.dataset])
+        yield f"training_{plan.name}", cell, CURVES, training_curves
     if plan.dataset == "moons":
-        moons = "dataset=moons dataset.angle=40"
-        more = f"{moons} dataset.data.n_source=1000 dataset.data.n_target=1000"
-        yield "moons_40", moons, ROWS, transport_rows
+        yield "moons_40", krda("moons", "40"), ROWS, transport_rows
+        more = ("dataset.data.n_source=1000", "dataset.data.n_target=1000")
         for n in COMPONENTS:
-            yield f"moons_components_{n}", f"{more} method.n_components={n}", ROWS, transport_rows
+            cell = krda("moons", "40", *more, f"method.n_components={n}")
+            yield f"moons_components_{n}", cell, ROWS, transport_rows
         for pair in GAUSSIANS:
-            overrides = f"dataset=gaussians dataset.task={pair}"
-            yield f"gaussians_{pair}", overrides, ROWS, transport_rows
+            yield f"gaussians_{pair}", krda("gaussians", pair), ROWS, transport_rows
 
 
-def _update(
-    path: Path, overrides: str, plan: TablePlan, columns: Sequence[str], make: Make
-) -> None:
-    """Make a cell's numbers unless they are stored; the overrides of its table hold, too."""
-    cell = cell_from_config(compose_config(("method=krda", *overrides.split(), *plan.overrides)))
+def _update(path: Path, cell: Cell, plan: TablePlan, columns: Sequence[str], make: Make) -> None:
+    """Make a cell's numbers unless they are stored."""
     identity = stored_identity(cell)
     try:
         stored, of = load(path, columns)

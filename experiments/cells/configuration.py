@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
 from experiments.cells.cell import Cell
@@ -29,6 +29,17 @@ def compose_config(overrides: Sequence[str]) -> DictConfig:
 _compose_once = cache(compose_config)
 
 
+@cache
+def _read_method(name: str) -> DictConfig:
+    """Read a method's config and those that it begins with, as Hydra composes them."""
+    from omegaconf import OmegaConf
+
+    own: Any = OmegaConf.load(CONFIG_DIRECTORY / "method" / f"{name}.yaml")
+    defaults = own.pop("defaults", ["_self_"])
+    parts = [own if part == "_self_" else _read_method(part) for part in defaults]
+    return cast("DictConfig", OmegaConf.merge(*parts))
+
+
 def cells_of(
     dataset: str, tasks: Sequence[str], methods: Sequence[str], overrides: Sequence[str] = ()
 ) -> list[Cell]:
@@ -36,17 +47,21 @@ def cells_of(
     from omegaconf import OmegaConf
 
     # Hydra takes 50 ms to compose one config, and a benchmark has hundreds of pairs of a data set
-    # and a method. The two groups meet in interpolations alone, which are resolved later, so each
-    # is composed once. Keys of one group are unknown to the configs of the other. Classifier and
-    # protocol are those of the data set, which may choose its own.
-    of_dataset = tuple(o for o in overrides if not o.startswith("method."))
-    of_method = tuple(o for o in overrides if not o.startswith("dataset."))
-    chosen = _compose_once((f"dataset={dataset}", *of_dataset))
+    # and a method. The two groups meet in interpolations alone, which are resolved later, so the
+    # data set is composed once, with the classifier and the protocol that it may choose, and each
+    # method is put in; Hydra is asked for one only to override keys of it.
+    of_method = tuple(o for o in overrides if o.lstrip("+~").startswith("method."))
+    others = tuple(o for o in overrides if o not in of_method)
+    chosen = _compose_once((f"dataset={dataset}", *others))
     cells = []
     for method in methods:
-        config = _compose_once((f"method={method}", *of_method)).copy()
-        for key in ("dataset", "classifier", "protocol"):
-            OmegaConf.update(config, key, OmegaConf.to_container(chosen[key]), merge=False)
+        content: Any = (
+            _compose_once((f"method={method}", *of_method)).method
+            if of_method
+            else _read_method(method)
+        )
+        config = chosen.copy()
+        OmegaConf.update(config, "method", OmegaConf.to_container(content), merge=False)
         cell = cell_from_config(config)
         cells += [replace(cell, config={**cell.config, "task": task}) for task in tasks]
     return cells

@@ -10,6 +10,9 @@ from experiments.catalogue import config_names, read_config
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 
+TRIAL, N_TRIED = "protocol=smoke", 2
+"""A trial run takes so many tasks of a table, and values of a curve, to see that all works."""
+
 
 @dataclass(frozen=True)
 class TablePlan:
@@ -47,7 +50,8 @@ class TablePlan:
 
 def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
     """Read ``configs/table/NAME.yaml``; ValueError if there is none."""
-    return TablePlan(name=name, overrides=tuple(overrides), **read_config("table", name))
+    plan = TablePlan(name=name, overrides=tuple(overrides), **read_config("table", name))
+    return replace(plan, tasks=plan.tasks[:N_TRIED]) if TRIAL in overrides else plan
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ class CurvePlan:
 
 def load_curve(name: str, overrides: Sequence[str] = ()) -> CurvePlan:
     """Read ``configs/curve/NAME.yaml``; ValueError if there is none."""
-    return CurvePlan(name=name, overrides=tuple(overrides), **read_config("curve", name))
+    plan = CurvePlan(name=name, overrides=tuple(overrides), **read_config("curve", name))
+    return replace(plan, values=plan.values[:N_TRIED]) if TRIAL in overrides else plan
 
 
 def curves_of(tables: Sequence[TablePlan]) -> list[CurvePlan]:

@@ -16,8 +16,6 @@ from sklearn.exceptions import NotFittedError
 from krda.base import DomainAdaptationClassifier
 
 LABEL_KINDS = {
-    "minus_plus": np.array([-1, 1]),
-    "objects": np.array(["no", "yes"], dtype=object),
     "booleans": np.array([False, True]),
     "three_strings": np.array(["b", "a", "c"]),
 }

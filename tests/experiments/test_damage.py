@@ -69,7 +69,7 @@ def test_damages_of_every_kind_are_noticed_and_none_is_rendered(plan, tmp_path):
         assert str(path) in found.reason
         assert stored(cell, store) is None
     assert len(store.scan()) == 0
-    assert len(store.scan().damaged) == len(cells) == 27
+    assert len(store.scan().damaged) == len(cells) == 6
     assert tables(plan, store, tmp_path / "tables") == expected
 
 
@@ -85,7 +85,7 @@ def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, st
     store.write(replace(store.scan().records[0], environment=ENVIRONMENT | {"cpu": cpu}))
     text = provenance(plan, store)
     assert r"- \<img src=x\> \| \*bold\* \[a\](b) \# head \\x1b\[31m \\udce9, 2 cores" in text
-    assert "revision c0ffee, as committed: 26 cells" in text
+    assert "revision c0ffee, as committed: 5 cells" in text
 
 
 def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, store, tmp_path):

@@ -49,7 +49,10 @@ def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
             assert again.read_bytes() == path.read_bytes(), path.name
 
 
-def test_a_part_of_the_tables_has_no_comparisons_and_no_report(rendered, tmp_path: Path) -> None:
+def test_a_part_of_the_tables_has_no_comparisons_and_no_report(
+    rendered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.reading.render.render_figures", lambda *_: ([], []))
     (tmp_path / "records").symlink_to(rendered.directory / "records")
     plan = replace(rendered.plans[0], paper=("source_only",), ours=())
     assert render(read([plan], tmp_path), tmp_path, str, whole=False)

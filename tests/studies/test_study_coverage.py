@@ -29,8 +29,14 @@ def test_coverage_of_independent_and_of_overlapping_samples():
     assert used / np.mean(shared, axis=1).std() == pytest.approx(0.15, abs=0.01)
 
 
-@pytest.mark.slow
-def test_the_documented_coverage_is_what_the_script_prints():
-    document = STATISTICS.read_text(encoding="utf-8")
-    for line in report([90.0], 300):
-        assert f"    {line}\n" in document
+def test_the_documented_numbers_are_what_fewer_draws_give_within_their_error():
+    n = 20
+    lines = STATISTICS.read_text(encoding="utf-8").splitlines()
+    *head, lattice, random = report([90.0], n)
+    assert all(f"    {line}" in lines for line in head)
+    for angle, kind, *numbers in (lattice.split(), random.split()):
+        (documented,) = (line.split() for line in lines if line.split()[:2] == [angle, kind])
+        assert len(numbers) == len(documented) - 2
+        mean, between = float(documented[2]), float(documented[4])
+        assert abs(float(numbers[0]) - mean) < 4 * between / np.sqrt(n)
+        assert 0.5 < float(numbers[2]) / between < 2

@@ -22,7 +22,7 @@ def blobs(n_source=60, n_target=60, seed=0):
     return Xs, ys, Xt, yt
 
 
-def leaning(seed, n=200, shift=-3.0):
+def leaning(seed, n=100, shift=-3.0):
     """Both columns tell the class; the second does so better, but is shifted in the target.
 
     A classifier that leans on the second column fails on the target. The first column alone is

@@ -70,13 +70,15 @@ def test_a_worker_that_dies_costs_its_repetition_which_the_next_run_tries_again(
         assert engine.run(bad) == (second, False)
 
 
-def test_a_time_limit_costs_one_repetition(tmp_path, store):
+def test_a_time_limit_costs_one_repetition(tmp_path, store, monkeypatch):
+    # That of the last alone is short, so that a busy machine changes nothing.
+    limits = iter([None, None, 0.5, None, None])
+    monkeypatch.setattr(Engine, "time_limit", lambda *_: next(limits))
     with started(store) as engine:
-        engine.run(make_cell("dataset.task=20"))  # the worker has loaded what it needs
-        engine.timeout_seconds = 10.0
-        record, _ = engine.run(odd_cell(tmp_path, "10", ("ok", 3600, "ok")))
-    assert statuses(record) == ["done", "timeout", "done"]
-    assert "time limit of 10 s" in record.outcomes[1].error
+        record, _ = engine.run(odd_cell(tmp_path, "10", ("ok", "ok", 3600)))
+        assert engine.run(make_cell("dataset.task=20"))[0].complete
+    assert statuses(record) == ["done", "done", "timeout"]
+    assert "time limit of 0.5 s" in record.outcomes[2].error
 
 
 def test_of_repetitions_trained_as_one_program_only_the_one_at_fault_is_lost(tmp_path, store):
@@ -232,14 +234,14 @@ def test_a_killed_run_keeps_what_is_finished_and_its_locks_end_with_it(tmp_path,
 
 @pytest.mark.slow
 def test_two_runs_at_once_share_the_cells_and_lose_and_double_none(tmp_path, store):
-    names = [str(angle) for angle in range(1, 6)]
+    names = ["1", "2", "3"]
     processes = [start(tmp_path, ",".join(names)) for _ in range(2)]
     for process in processes:
         process.communicate(timeout=600)
         assert process.returncode == 0
-    assert [n_fits(tmp_path, name) for name in names] == [3] * 5, "each repetition once"
+    assert [n_fits(tmp_path, name) for name in names] == [3] * 3, "each repetition once"
     found = {record.task: without_times(record) for record in store.scan()}
-    assert len(found) == 5
+    assert len(found) == 3
     assert found["1"] == without_times(run_cell(odd_cell(tmp_path, "1", ("ok",))))
 
 

@@ -3,10 +3,11 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from cell_factory import make_cell
+from cell_factory import SMOKE, make_cell
 
 from experiments.catalogue import config_names
 from experiments.cells.cell import Cell
+from experiments.cells.configuration import cells_of
 from experiments.store import fingerprint
 from experiments.store.fingerprint import library_versions
 
@@ -55,19 +56,22 @@ def test_a_method_depends_on_what_it_imports_and_on_no_other_method():
     assert "krda.density.rnade" not in fingerprint._closure(("baselines.subspace_alignment",))
 
 
-# Cells of every method on one data set, and of one method on another.
-CELLS = {
-    **{("moons", method): make_cell(method=method) for method in config_names("method")},
-    ("amazon", "sa"): make_cell(dataset="amazon", method="sa"),
-}
+METHODS = config_names("method")
 DEEP = {a + b for a in ("dann", "cdan", "dan", "jan", "shot") for b in ("", "_matched")}
 ADVERSARIAL = {"dann", "cdan", "dann_matched", "cdan_matched"}
-KRDA = {name for name in config_names("method") if name.startswith("krda")}
+KRDA = {name for name in METHODS if name.startswith("krda")}
 
 
-def concerned_by(monkeypatch, module):
+@pytest.fixture(scope="module")
+def cells():
+    """Cells of every method on one data set, and of one method on another."""
+    found = [*cells_of("moons", ["40"], METHODS, [SMOKE]), make_cell(dataset="amazon", method="sa")]
+    return {(cell.dataset, cell.method): cell for cell in found}
+
+
+def concerned_by(monkeypatch, module, cells):
     """The data sets and methods whose cells have another fingerprint once a module is changed."""
-    before = {key: Cell(cell.config).code for key, cell in CELLS.items()}
+    before = {key: Cell(cell.config).code for key, cell in cells.items()}
     parse = fingerprint._parse
 
     def parse_changed(name):
@@ -77,8 +81,8 @@ def concerned_by(monkeypatch, module):
 
     with monkeypatch.context() as patch:
         patch.setattr(fingerprint, "_parse", parse_changed)
-        after = {key: Cell(cell.config).code for key, cell in CELLS.items()}
-    return {key for key in CELLS if after[key] != before[key]}
+        after = {key: Cell(cell.config).code for key, cell in cells.items()}
+    return {key for key in cells if after[key] != before[key]}
 
 
 @pytest.mark.parametrize(
@@ -89,8 +93,8 @@ def concerned_by(monkeypatch, module):
         "krda.base",
     ],
 )
-def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch, module):
-    assert concerned_by(monkeypatch, module) == set(CELLS)
+def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch, module, cells):
+    assert concerned_by(monkeypatch, module, cells) == set(cells)
 
 
 @pytest.mark.parametrize(
@@ -104,24 +108,24 @@ def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch,
     ],
 )
 def test_a_change_in_a_methods_module_concerns_its_cells_and_no_others(
-    monkeypatch, module, methods
+    monkeypatch, module, methods, cells
 ):
-    assert concerned_by(monkeypatch, module) == {("moons", method) for method in methods}
+    assert concerned_by(monkeypatch, module, cells) == {("moons", method) for method in methods}
 
 
 @pytest.mark.parametrize("dataset", ["moons", "amazon"])
-def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, dataset):
-    concerned = concerned_by(monkeypatch, f"experiments.datasets.{dataset}")
-    assert concerned == {key for key in CELLS if key[0] == dataset}
+def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, dataset, cells):
+    concerned = concerned_by(monkeypatch, f"experiments.datasets.{dataset}", cells)
+    assert concerned == {key for key in cells if key[0] == dataset}
 
 
 @pytest.mark.parametrize(
     "module",
     ["cells.cell", "store.records", "running.engine", "reading.render"],
 )
-def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module):
+def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module, cells):
     assert fingerprint._path(f"experiments.{module}") is not None
-    assert concerned_by(monkeypatch, f"experiments.{module}") == set()
+    assert concerned_by(monkeypatch, f"experiments.{module}", cells) == set()
 
 
 @pytest.mark.parametrize(
@@ -132,11 +136,11 @@ def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, 
         ("dalib", ADVERSARIAL),
         ("torch", DEEP | KRDA),
         ("numba", KRDA),
-        ("scikit-learn", set(config_names("method"))),
+        ("scikit-learn", set(METHODS)),
     ],
 )
-def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, methods):
-    moons = {key: cell for key, cell in CELLS.items() if key[0] == "moons"}
+def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, methods, cells):
+    moons = {key: cell for key, cell in cells.items() if key[0] == "moons"}
     assert {key[1] for key, cell in moons.items() if library in cell.libraries} == methods
 
 

@@ -34,8 +34,7 @@ WITHOUT_NEEDS := dalib
 $(VENV)/test-installed: EXTRAS := $(EXTRAS),test-lean
 $(VENV)/test-installed: WITHOUT_NEEDS := $(WITHOUT_NEEDS) hydra-ray-launcher
 
-# Python compiles the modules that it imports; pip would compile all of them.
-PIP := $(PY) -m pip install --quiet --no-compile --constraint constraints.txt
+PIP := $(PY) -m pip install --quiet --constraint constraints.txt
 
 $(VENV)/installed $(VENV)/test-installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

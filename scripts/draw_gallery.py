@@ -12,11 +12,18 @@ import argparse
 import io
 import os
 import re
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from experiments.threads import limit_threads
+
+limit_threads()
+
 _BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
 
 

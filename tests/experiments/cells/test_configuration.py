@@ -79,7 +79,7 @@ def test_every_table_names_tasks_and_methods_that_exist(name):
 
 
 def test_an_unknown_table_is_refused_with_the_list_of_those_that_exist():
-    with pytest.raises(ValueError, match="the tables are amazon, dialled, hepmass, hepmass_sim"):
+    with pytest.raises(ValueError, match="amazon, dialled, hepmass, hepmass_sim"):
         load_table("mnist")
 
 

@@ -256,5 +256,5 @@ def test_the_time_left_follows_from_the_seconds_of_earlier_records(tmp_path, sto
     assert [seconds_of(cell, found) for cell in cells] == [120.0, 360.0, float("inf")]
     for n_workers, minutes in ((1, "12.0"), (4, "6.0")):  # of an unknown cell the average
         progress = RunProgress(cells, found, n_workers)
-        assert progress.left() == f", about {minutes} minutes left"
+        assert minutes in progress.left()
     assert RunProgress(cells, {}, 1).left() == ""

@@ -209,13 +209,9 @@ def aggregate(
     """Mean, interquartile mean and KRDA minus it, with stratified bootstrap intervals, by method.
 
     ``values`` are accuracies of shape (n_methods, n_tasks, n_repetitions). Agarwal et al. (2021,
-    section 4): repetitions are resampled with replacement within each task, and the 2.5 % and
-    97.5 % percentiles of the aggregate are its interval. All methods use the same resampled
-    repetitions, so that differences keep their pairing.
-
-    Resampling n values gives the variance of the mean with divisor n, not n - 1, so the
-    percentiles' distances from the estimate are multiplied by sqrt(n / (n - 1)). For the mean this
-    makes the variance unbiased; for the interquartile mean it is an approximation.
+    section 4) resample repetitions with replacement within each task; all methods use the same
+    resamples, so that differences keep their pairing. Distances of the percentiles from the
+    estimate are multiplied by sqrt(n / (n - 1)), since resampling n values has the divisor n.
     """
     n_methods, n_tasks, n_repetitions = values.shape
     size = n_bootstrap, n_tasks, n_repetitions

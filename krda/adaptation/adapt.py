@@ -160,21 +160,7 @@ def adapt(
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two encoded tables and a classifier, to which methods are fitted.
-
-    Attributes
-    ----------
-    encoder : TableEncoder
-    Xs, Xt : ndarray of shape (n_source, d) and (n_target, d)
-    ys : ndarray of shape (n_source,)
-    classifier : str
-    final : estimator
-        The classifier itself, unfitted.
-    random_state : int
-    progress : callable
-    fitted : dict
-        The methods that were fitted, by name.
-    """
+    """Two encoded tables and an unfitted classifier, ``final``; methods are fitted to them once."""
 
     encoder: TableEncoder
     Xs: FloatArray

@@ -10,8 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from krda.adaptation.adapt import Adaptation, Pair
-from krda.adaptation.methods import METHODS
+from krda.adaptation.adapt import METHODS, Adaptation, Pair
 from krda.adaptation.verdict import Advice, advice_for
 from krda.tables.errors import TableError, listed
 

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from krda.alignment.auto import _SHIFTS
 from krda.alignment.choice import DEVIATIONS, Candidate, Choice
 from krda.printing import printable
 from krda.validation import FloatArray
@@ -46,6 +45,7 @@ class Found:
     """What the verdict is made from; shares of classes are in the order of the labels."""
 
     choice: Choice
+    meaning: str  # of the shift, in words
     labels: list[str]
     source_shares: FloatArray
     predicted_shares: FloatArray
@@ -185,7 +185,7 @@ def judge(found: Found) -> Verdict:
         "majority": round(found.majority, 4),
         "outlying": round(found.outlying, 4),
     }
-    line = f"{_USE[advice]}. {reason or _SHIFTS[choice.shift]}"
+    line = f"{_USE[advice]}. {reason or found.meaning}"
     return Verdict(advice, line, _evidence(found), numbers)
 
 

@@ -34,21 +34,57 @@ def read_table(
     encoding: str | None = None,
     as_text: Sequence[str] = (),
 ) -> Table:
-    """Read a table from a file; the notes are sentences on what was detected or left out.
+    r"""Read a table from a file.
 
     The suffix says what the file is: .parquet, .feather or .xlsx (its first sheet), and text
     otherwise (.csv, .tsv, .txt). A second suffix says that it is packed: .gz or .zip.
 
-    In text files every cell stays its text: `01`, `1E5` and `NA` are not interpreted. What is None
-    is detected: the separator among comma, semicolon, tab and vertical bar; the decimal mark, in
-    files whose columns are not separated by commas; the encoding among UTF-8, UTF-16 with its mark,
-    and else cp1252. Columns ``as_text`` keep their decimal commas: labels and names of rows.
+    In text files every cell stays its text: `01`, `1E5` and `NA` are not interpreted. Columns of
+    other files keep their types. An index that is no range becomes columns. The index of what is
+    read says in which line of the file a row begins, in text and spreadsheets.
 
-    Columns of other files keep their types. An index that is no range becomes columns. The index of
-    what is read says in which line of the file a row begins, in text and spreadsheets.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    separator : str, default=None
+        The character between the columns of a text file. If None, it is detected among comma,
+        semicolon, tab and vertical bar; it is a tab in .tsv.
+    decimal : {".", ","}, default=None
+        The decimal mark of a text file. With a comma, points are written for it in columns of
+        numbers. If None, it is detected, in files whose columns are not separated by commas.
+    encoding : str, default=None
+        The encoding of a text file, such as "cp850". If None, it is UTF-8, UTF-16 with its mark, or
+        else cp1252.
+    as_text : sequence of str, default=()
+        Columns of a text file whose decimal commas stay: labels and names of rows.
 
-    TableError: the file is no table, or only part of it could be read; the message names the line
-    or column and says what to do. Also if a library is missing.
+    Returns
+    -------
+    Table
+        The ``frame``, and ``notes``: sentences on what was detected or left out.
+
+    Raises
+    ------
+    TableError
+        If the file is no table, or only part of it could be read. The message names the line or
+        column and says what to do. Also if a library is missing.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from krda.tables.read import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "rooms.csv"
+    ...     _ = path.write_text("room;size\n01;12,5\n02;9\n")
+    ...     frame, notes = read_table(path)
+    >>> frame.values.tolist()
+    [['01', '12.5'], ['02', '9']]
+    >>> len(notes)
+    2
     """
     path = Path(path)
     content = path.read_bytes()

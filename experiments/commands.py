@@ -1,4 +1,4 @@
-"""What the commands share: options, a line on a record, and the command that runs one cell."""
+"""What the commands share: options, directories, and words on a record and how to run a cell."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from pathlib import Path
 
 from experiments.catalogue import check_name, config_names
 from experiments.cells.cell import Cell
-from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, check_results
 from experiments.store.records import Record
+
+DEFAULT_RESULTS = Path("reproduction")
+COMMITTED_RESULTS = Path("results")
+"""What a person runs goes to the first, which git ignores; configs/benchmark.yaml has it, too."""
+_ROOT = Path(__file__).resolve().parent.parent
 
 
 def command_parser(name: str, about: str | None, results: str) -> argparse.ArgumentParser:
@@ -41,6 +45,32 @@ def _results_path(text: str) -> Path:
         return check_results("--results", text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def check_results(name: str, given: object) -> Path:
+    """Read the name of a directory of results.
+
+    ValueError, with ``name`` in the message: nothing, or the repository's root.
+    """
+    text = "" if given is None else str(given)
+    if not text.strip() or Path(text).resolve() == _ROOT:
+        raise ValueError(
+            f"{name} must name a directory for results, such as {DEFAULT_RESULTS}, and not the "
+            f"repository's root, got {text!r}."
+        )
+    return Path(text)
+
+
+def nothing_there(results: Path) -> str | None:
+    """Say that nothing was run into the default directory yet, and how to read the committed one.
+
+    None if there are records, or another directory than the default was asked for.
+    """
+    if results != DEFAULT_RESULTS or (results / "records").is_dir():
+        return None
+    return (
+        f"There are no records in {results}. Read the committed ones: --results {COMMITTED_RESULTS}"
+    )
 
 
 def split_names(given: Sequence[str] | None, group: str) -> list[str] | None:

@@ -35,10 +35,15 @@ set_thread_variables()
 from experiments.catalogue import config_names
 from experiments.cells.plan import CurvePlan, TablePlan, curves_of, load_table
 from experiments.cells.state import cell_state
-from experiments.commands import command_parser, rerun_command, split_names
+from experiments.commands import (
+    COMMITTED_RESULTS,
+    command_parser,
+    nothing_there,
+    rerun_command,
+    split_names,
+)
 from experiments.console import narrate, run_command, say
 from experiments.datasets.raw import RawDataError
-from experiments.directories import COMMITTED_RESULTS, nothing_there
 from experiments.settings import check_seconds, check_whole
 from experiments.status import chosen_cells, show_status
 from experiments.store.records import RecordStore

@@ -39,9 +39,8 @@ from experiments.catalogue import CONFIG_DIRECTORY, check_name
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config
 from experiments.cells.repetitions import describe_error
-from experiments.commands import describe
+from experiments.commands import check_results, describe
 from experiments.console import narrate, run_command
-from experiments.directories import check_results
 from experiments.running.engine import Engine
 from experiments.running.jobs import JobNote, is_single, ledger, read_notes
 from experiments.settings import check_seconds

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from krda.adaptation.saving import write_whole
+from krda.adaptation.files import write_whole
 from krda.tables.errors import NUMBER, TableError, listed
 
 #: Columns that are written beside the predictions, whatever the tables are.

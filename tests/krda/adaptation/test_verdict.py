@@ -24,6 +24,7 @@ def found(shift="none", candidates=(), *, ambiguous=False, **changes):
     half = np.array([0.5, 0.5])
     usual = Found(
         choice=Choice(shift, tuple(candidates), ambiguous),
+        meaning="Something is shifted.",
         labels=["a", "b"],
         source_shares=half,
         predicted_shares=np.array([0.3, 0.7]),

@@ -14,9 +14,9 @@ from csv_files import change, column, set_column
 
 from krda import AutoAdaptation, adapt, load
 from krda.__main__ import CLASSIFIERS, METHODS, main
+from krda.adaptation.adapt import METHODS as MADE_METHODS
 from krda.adaptation.classifiers import CLASSIFIERS as MADE_CLASSIFIERS
-from krda.adaptation.methods import METHODS as MADE_METHODS
-from krda.adaptation.saving import write_whole
+from krda.adaptation.files import write_whole
 from krda.command.output import write_predictions
 from krda.tables.errors import TableError
 from krda.tables.read import read_table

@@ -47,9 +47,7 @@ def records(tmp_path):
     return {(r.task, r.method, r.config_sha256): r for r in scan}
 
 
-def test_one_cell_is_run_printed_and_stored_and_then_read_instead_of_run(
-    tmp_path, in_process
-):
+def test_one_cell_is_run_printed_and_stored_and_then_read_instead_of_run(tmp_path, in_process):
     cell = ("dataset=moons", "dataset.angle=40", "method=sa")
     first = run(tmp_path, *cell)
     assert first.returncode == 0, first.stderr

@@ -50,19 +50,22 @@ def summarise(
 
     ``balanced`` is the mean of the balanced accuracies.
     """
-    groups = dict(iter(runs.groupby(["task", "method"])))
     corrections = 0.0, correction_of_splits(share), correction_of_shared_rows(share)
+    stored = runs.value_counts(["task", "method"]).to_dict()
+    percent = runs.sort_values("repetition").assign(
+        accuracy=100 * runs.accuracy, balanced=100 * runs.balanced_accuracy
+    )
+    groups = percent[percent.status == "done"].groupby(["task", "method"])
+    done, balanced = groups.accuracy.agg(tuple).to_dict(), groups.balanced.mean().to_dict()
     rows = []
-    for task, method in keys:
-        own = groups.get((task, method), runs[:0]).sort_values("repetition")
-        done = 100 * own.loc[own.status == "done", ["accuracy", "balanced_accuracy"]]
-        accuracies = tuple(done.accuracy.tolist())
+    for key in keys:
+        accuracies = done.get(key, ())
         interval = mean_and_interval(accuracies) if accuracies else Interval(math.nan, None, 0)
         # A record that never held all repetitions is not complete.
-        wanted = max(repetitions, len(own))
-        rows.append((task, method, interval.mean, *map(interval.widened, corrections),
-                     done.balanced_accuracy.mean(), len(accuracies), wanted, accuracies,
-                     len(own) > 0, len(accuracies) >= wanted))  # fmt: skip
+        wanted = max(repetitions, stored.get(key, 0))
+        rows.append((*key, interval.mean, *map(interval.widened, corrections),
+                     balanced.get(key, math.nan), len(accuracies), wanted, accuracies,
+                     key in stored, len(accuracies) >= wanted))  # fmt: skip
     columns = ["task", "method", "mean", *WIDTHS, "balanced", "n_done", "n_repetitions",
                "accuracies", "recorded", "complete"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(WIDTHS, float))

@@ -39,6 +39,7 @@ def no_figures():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("experiments.reading.render.render_figures", lambda *_: ([], []))
         patch.setattr("experiments.fits.update", lambda *_: True)
+        patch.setattr("experiments.reproduce.COMMITTED_RESULTS", Path("none"))  # they are many
         yield
 
 
@@ -80,38 +81,44 @@ def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
 
 
 @pytest.mark.slow
-def test_kills_at_random_moments_end_with_the_records_of_a_clean_run(clean_run, tmp_path):
-    dice, clean, finished, seen = random.Random(1), contents(clean_run), {}, set()
-    for _ in range(5):
+def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(clean_run, tmp_path):
+    dice, clean, finished = random.Random(1), contents(clean_run), {}
+    # Progress sets the moment, not the clock: how fast a run is differs between machines. The first
+    # kill falls before any record, the others some moments after more of them.
+    ends = ((signal.SIGKILL, 0), (signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGKILL, 2))
+    for number, more in ends:
         process = start(tmp_path)
-        # Progress sets the moment, not the clock: how fast a run is differs between machines. A
-        # kill falls before the first new record, or some moments after a few; when all are there,
-        # into the drawing of figures.
-        enough = min(len(finished) + dice.randint(0, 2), len(clean))
-        while len(list(tmp_path.rglob("*.json"))) < enough:
-            assert process.poll() is None, "the run ended before it could be killed"
+        while len(list(tmp_path.rglob("*.json"))) < min(len(finished) + more, len(clean)):
+            assert process.poll() is None, "the run ended before it could be ended"
             time.sleep(0.01)
-        time.sleep(dice.expovariate(1 / 0.1))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        if number == signal.SIGTERM:
+            process.send_signal(number)  # as a scheduler does
+        else:
+            time.sleep(dice.expovariate(1 / 0.1) * (number == signal.SIGKILL))
+            os.killpg(process.pid, number)  # as a terminal does
+        out, _ = process.communicate(timeout=300)
+        if number != signal.SIGKILL:
+            assert process.returncode == 130
+            assert "What is done is kept" in out
+            assert "Traceback" not in out
         kept = contents(tmp_path)  # Nothing is damaged, whatever the moment.
         assert finished.items() <= kept.items()
-        seen.add(len(kept))
-        # Of a cell under way, the next kill may find more.
+        # Of a cell under way, the next end may find more.
         finished = {key: value for key, value in kept.items() if value == clean[key]}
-    assert len(seen) > 2, "kills fell into the middle of the work"
     assert reproduce.main([*SMALL, "--results", str(tmp_path)]) == 0
     assert contents(tmp_path) == clean
     for path in (clean_run / "tables").iterdir():
         assert (tmp_path / "tables" / path.name).read_bytes() == path.read_bytes()
 
 
-def start(results, **options):
+def start(results):
     """Start a run as a process group of its own."""
     command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(results)]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True, **options,
+        start_new_session=True,
+        # Shells start background jobs with SIGINT ignored, and the tests may run in one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
@@ -239,21 +246,15 @@ def test_a_stale_record_fails_the_check_and_is_what_status_says_last(clean_run, 
     assert out.splitlines()[-1] == last
 
 
-def test_status_loads_no_numerical_library(clean_run):
+def test_arguments_are_read_before_torch_is_loaded_and_status_loads_no_numerical_library(clean_run):
     code = (
         "import sys; from experiments import reproduce; "
         f"reproduce.main([*{SMALL[:4]!r}, '--status', '--results', {str(clean_run)!r}]); "
-        "print(sorted({'numpy', 'torch', 'sklearn'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'torch', 'sklearn'} & set(sys.modules))); "
+        "import experiments.run, experiments.explain; print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_arguments_are_read_before_torch_is_loaded():
-    code = "import experiments.run, experiments.explain, experiments.reproduce, sys; "
-    code += "print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "False\n"
+    assert done.stdout.splitlines()[-2:] == ["[]", "False"], done.stderr
 
 
 @pytest.mark.parametrize("target", ["status", "tables"])
@@ -263,24 +264,6 @@ def test_what_only_reads_results_installs_nothing(target, tmp_path):
     assert done.returncode != 0
     assert "make setup" in done.stdout
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_and_a_schedulers_sigterm_end_with_what_is_done_kept(tmp_path, number):
-    # Shells start background jobs with SIGINT ignored, and the tests may run in one.
-    process = start(tmp_path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-    while not list(tmp_path.rglob("*.json")):
-        assert process.poll() is None
-        time.sleep(0.02)
-    if number == signal.SIGINT:
-        os.killpg(process.pid, number)  # as a terminal does
-    else:
-        process.send_signal(number)
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert "What is done is kept" in out
-    assert "Traceback" not in out
-    assert contents(tmp_path)
 
 
 @pytest.mark.parametrize(

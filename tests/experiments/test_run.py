@@ -7,20 +7,38 @@ import pytest
 from hydra.errors import ConfigCompositionException
 
 from experiments.cells.configuration import compose_config
-from experiments.run import check_runtime
+from experiments.run import check_runtime, command_line
+from experiments.running.engine import Engine
+from experiments.running.jobs import RememberRun
 from experiments.store.records import RecordStore
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def command(tmp_path, *arguments):
+    return [*arguments, "protocol=smoke", f"runtime.results={tmp_path}",
+            f"hydra.run.dir={tmp_path}/run"]  # fmt: skip
+
+
 def run(tmp_path, *arguments):
     return subprocess.run(
-        [
-            sys.executable, "-m", "experiments.run", *arguments, "protocol=smoke",
-            f"runtime.results={tmp_path}", f"hydra.run.dir={tmp_path}/run",
-        ],
+        [sys.executable, "-m", "experiments.run", *command(tmp_path, *arguments)],
         capture_output=True, text=True, cwd=ROOT, timeout=900,
     )  # fmt: skip
+
+
+@pytest.fixture
+def in_process(monkeypatch, capsys):
+    """Run the command line here: exit status, output and errors."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(RememberRun, "directories", [])
+
+    def run(tmp_path, *arguments):
+        logging = "hydra/hydra_logging=disabled", "hydra/job_logging=disabled"
+        monkeypatch.setattr("sys.argv", ["run", *command(tmp_path, *arguments), *logging])
+        return command_line(), *capsys.readouterr()
+
+    return run
 
 
 def records(tmp_path):
@@ -29,22 +47,27 @@ def records(tmp_path):
     return {(r.task, r.method, r.config_sha256): r for r in scan}
 
 
-def test_one_cell_is_run_printed_stored_and_then_read_instead_of_run(tmp_path):
-    cell = ("dataset=moons", "dataset.angle=40", "method=krda")
-    first, second = run(tmp_path, *cell), run(tmp_path, *cell)
-    assert first.returncode == second.returncode == 0, first.stderr
-    assert re.search(r"moons/40 krda: \d+\.\d ± \d+\.\d % \(", first.stdout)
+def test_one_cell_is_run_printed_and_stored_and_then_read_instead_of_run(tmp_path, in_process):
+    cell = ("dataset=moons", "dataset.angle=40", "method=sa")
+    first = run(tmp_path, *cell)
+    assert first.returncode == 0, first.stderr
+    assert re.search(r"moons/40 sa: \d+\.\d ± \d+\.\d % \(", first.stdout)
     assert "written to" in first.stdout
-    assert "read from" in second.stdout
-    assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
     assert first.stderr == ""
     assert len(records(tmp_path)) == 1
+    status, out, _ = in_process(tmp_path, *cell)
+    assert status == 0
+    assert out.splitlines()[0] == first.stdout.splitlines()[0]
+    assert "read from" in out
 
 
-def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(tmp_path):
-    done = run(tmp_path, "method=krda", "method.n_components=-1")
-    assert done.returncode == 1
-    assert "n_components must be an integer of at least 1, got -1" in done.stderr
+def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(
+    tmp_path, in_process, monkeypatch
+):
+    monkeypatch.setattr(Engine, "call", lambda self, function, *given, **_: function(*given))
+    status, _, err = in_process(tmp_path, "method=krda", "method.n_components=-1")
+    assert status == 1
+    assert "n_components must be an integer of at least 1, got -1" in err
     (record,) = records(tmp_path).values()
     assert not record.complete
 
@@ -53,11 +76,11 @@ def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(tmp_path
     ("override", "said"),
     [("method=krdaa", "did you mean 'krda'?"), ("dataset.task=q", "named by its angle")],
 )
-def test_a_users_error_is_a_sentence_and_no_traceback(tmp_path, override, said):
-    done = run(tmp_path, override)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_users_error_is_a_sentence_and_no_traceback(tmp_path, in_process, override, said):
+    status, _, err = in_process(tmp_path, override)
+    assert status == 1
+    assert said in err
+    assert "Traceback" not in err
 
 
 def test_a_misspelt_override_names_what_is_wrong_before_anything_runs():

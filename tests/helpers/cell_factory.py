@@ -1,14 +1,17 @@
 """Small cells for tests."""
 
+from functools import cache
+
 from experiments.cells.configuration import cell_from_config, compose_config
 
 # Sizes at which every method runs in about a second.
 SMOKE = "protocol=smoke"
+compose_once = cache(compose_config)
 
 
 def make_cell(*overrides, dataset="moons", method="source_only"):
     return cell_from_config(
-        compose_config((f"dataset={dataset}", f"method={method}", SMOKE, *overrides))
+        compose_once((f"dataset={dataset}", f"method={method}", SMOKE, *overrides))
     )
 
 

@@ -24,7 +24,7 @@ from baselines.deep.stacked import build, mlp
 from baselines.rows import count_batches, orders
 
 CPU = torch.device("cpu")
-SMALL = {"hidden_size": 20, "n_layers": 4, "n_epochs": 8, "batch_size": 16}
+SMALL = {"hidden_size": 20, "n_layers": 4, "n_epochs": 4, "batch_size": 16}
 SIZES = (50, 40)
 N_CLASSES = 3
 
@@ -170,7 +170,7 @@ def test_shot_takes_the_steps_of_the_straightforward_loop():
     for model, fit in enumerate(train_stacked(*SHOTS[0])):
         generator = seeded(model)
         network = build(lambda: SHOT._network(2, N_CLASSES, 20, 4), generator, CPU).double()
-        rows = [order for (order,) in orders(SIZES[:1], 8, generator)]
+        rows = [order for (order,) in orders(SIZES[:1], SMALL["n_epochs"], generator)]
         source = batches((Xs[model], labels[model]), rows, count_batches(SIZES[0], 16))
         losses = (F.cross_entropy(network(x)[0], y, label_smoothing=0.1) for x, y in source)
         expected = descend(network.parameters(), losses)

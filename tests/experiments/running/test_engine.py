@@ -233,12 +233,18 @@ def test_a_killed_run_keeps_what_is_finished_and_its_locks_end_with_it(tmp_path,
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_share_the_cells_and_lose_and_double_none(tmp_path, store):
+def test_two_runs_at_once_share_the_cells_and_lose_and_double_none(tmp_path, store, monkeypatch):
+    monkeypatch.setattr(engines, "BUSY_SECONDS", 0.05)
     names = ["1", "2", "3"]
-    processes = [start(tmp_path, ",".join(names)) for _ in range(2)]
-    for process in processes:
-        process.communicate(timeout=600)
-        assert process.returncode == 0
+    theirs = start(tmp_path, "1", ",".join(names[1:]))
+    cells = [odd_cell(tmp_path, name, ("ok",) if name == "1" else ("wait",)) for name in names]
+    for ended in run_all(Engine(store), cells):
+        assert theirs.poll() in (None, 0)
+        # Each waits in a cell of its own; what one has finished, the other reads.
+        if ended is None and n_fits(tmp_path, "2") and n_fits(tmp_path, "3"):
+            (tmp_path / "go").touch()
+    theirs.communicate(timeout=600)
+    assert theirs.returncode == 0
     assert [n_fits(tmp_path, name) for name in names] == [3] * 3, "each repetition once"
     found = {record.task: without_times(record) for record in store.scan()}
     assert len(found) == 3

@@ -221,7 +221,7 @@ class Pair:
             progress(f"an SVM on {len(source)} rows takes long; 'boosting' does not")
         if len(target) < 2:
             raise TableError(
-                f"The target has {len(target)} rows: at least 2 are needed to see how it differs. "
+                f"At least 2 target rows are needed to see how they differ, got {len(target)}. "
                 "For single rows adapt to more, save the model, and predict them by it."
             )
         frames = [frame.drop(columns=[label], errors="ignore") for frame in (source, target)]

@@ -40,6 +40,10 @@ _ADVICE: dict[str, Advice] = {
 }
 
 
+# What the two numbers of a candidate are of.
+_PARTS = ("In all columns together", "Between the classes")
+
+
 @dataclass(frozen=True)
 class Found:
     """What the verdict is made from; shares of classes are in the order of the labels."""
@@ -196,10 +200,10 @@ def _evidence(found: Found) -> list[str]:
     after = ""
     if choice.shift != "none":
         best = "the best of " if len(used) > 1 else ""
-        after = f", and {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
+        after = f", and by {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
     sentences.append(
-        f"The source lies {_of_noise([plain])} deviations of the noise from the target{after}; up "
-        f"to {DEVIATIONS:g} may be chance."
+        f"{_PARTS[int(plain.deviations.argmax())]}, source and target differ by "
+        f"{_of_noise([plain])} deviations of the noise{after}; up to {DEVIATIONS:g} may be chance."
     )
     if choice.shift in ("class shares", "both"):
         sentences.append(f"Class shares of the target: {_shares(found, used[0].shares)}.")

@@ -20,7 +20,9 @@ _FORMULA = r"(?s)(\s*[=+\-@＝＋－＠]|[\t\r\n]).*\w.*"
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path], *, force: bool) -> None:
-    """Raise a TableError if a file could not, or should not, be written."""
+    """Raise FileNotFoundError for an input, TableError for a file that should not be written."""
+    for path in inputs:
+        path.stat()
     for path in outputs:
         folder = path.resolve().parent
         if path.exists() and not path.is_file():

@@ -74,7 +74,7 @@ def test_the_evidence_is_five_sentences_at_most_and_the_numbers_are_json():
     voters = [candidate(kind, excess=1.0) for kind in ("standardize", "quantiles", "linear")]
     verdict = judge(found("columns", [plain, *voters], agreement=0.9, outlying=0.1))
     assert len(verdict.evidence) <= 5
-    assert "lies 20 deviations" in verdict.evidence[0]
+    assert "20 deviations" in verdict.evidence[0]
     assert "1.0 after the best of standardize, quantiles and linear" in verdict.evidence[0]
     more = verdict.with_evidence("First.")
     assert (more.evidence[0], more.line) == ("First.", verdict.line)

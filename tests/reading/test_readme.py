@@ -10,8 +10,8 @@ from made_up import runs_of
 from experiments.catalogue import config_names
 from experiments.cells.plan import load_table
 from experiments.published import METHODS
-from experiments.reading.wording import meanings, task_naming
 from experiments.reading.readme import ROWS, summary, time_table
+from experiments.reading.wording import meanings, task_naming
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = (

@@ -62,11 +62,8 @@ def check_results(name: str, given: object) -> Path:
 
 
 def nothing_there(results: Path) -> str | None:
-    """Say that nothing was run into the default directory yet, and how to read the committed one.
-
-    None if there are records, or another directory than the default was asked for.
-    """
-    if results != DEFAULT_RESULTS or (results / "records").is_dir():
+    """Say that a directory has no records, and how to read the committed ones; None if it has."""
+    if (results / "records").is_dir():
         return None
     return (
         f"There are no records in {results}. Read the committed ones: --results {COMMITTED_RESULTS}"

@@ -151,7 +151,8 @@ def run_plans(
 
         ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
     with narrate():
-        cells = [cell for plan in plans for cell in chosen_cells(plan, options.method)]
+        by_plan = {plan.name: chosen_cells(plan, options.method) for plan in plans}
+        cells = [cell for own in by_plan.values() for cell in own]
         states = [(cell, cell_state(cell, store)) for cell in cells]
         todo = [cell for cell, found in states if found.state != "done"]
         seconds = estimates([options.results, COMMITTED_RESULTS] if todo else [])
@@ -161,8 +162,9 @@ def run_plans(
     # Long cells first, so that none of them is left alone at the end; unknown ones before all.
     todo.sort(key=lambda cell: -seconds_of(cell, seconds))
     progress = RunProgress(todo, seconds, options.jobs)
+    parts = ", ".join(f"{name} {len(own)}" for name, own in by_plan.items() if own)
     say(
-        f"{len(cells)} cells: {len(cells) - len(todo)} done already, {len(todo)} to run on "
+        f"{len(cells)} cells ({parts}): {len(cells) - len(todo)} done already, {len(todo)} to run on "
         f"{min(options.jobs, max(len(todo), 1))} processes{progress.left(', ')}"
     )
     failures: list[Ended] = []
@@ -177,16 +179,12 @@ def run_plans(
 
 def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
     """Write tables, figures and report from the records; 1 if a figure could not be made."""
+    if not options.render:
+        # Nothing else needs what this loads.
+        from experiments.threads import limit_threads
+
+        limit_threads()
     with narrate() as narrated:
-        fitted = True
-        if not options.render:
-            # Nothing else needs what these load.
-            from experiments.threads import limit_threads
-
-            limit_threads()
-            from experiments import fits
-
-            fitted = fits.update(tables, options.results / "figures", print)
         from experiments.reading import render as reading
         from experiments.reading.results import read_results
         from experiments.reading.screen import show_results
@@ -195,9 +193,16 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         # Of all tables together: a part of them would leave out the others' cells.
         whole = not options.table
         results = read_results(tables, curves_of(tables), to_frame(options.results))
-        drawn = reading.render(results, options.results, narrated, whole=whole)
+        reading.render_tables([*results.tables, *results.parts], options.results / "tables")
         write_all_csv(options.results)
     show_results(results.tables, options.method)
+    fitted = True
+    with narrate() as narrated:
+        if not options.render and (options.method is None or "krda" in options.method):
+            from experiments import fits
+
+            fitted = fits.update(tables, options.results / "figures", narrated, print)
+        drawn = reading.render(results, options.results, narrated, whole=whole)
     name = "report.html" if whole else f"tables/{tables[0].name}.md"
     print(f"Open {options.results / name}")
     committed = options.results.resolve() == COMMITTED_RESULTS.resolve()

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from experiments.threads import set_thread_variables
 
@@ -54,6 +54,8 @@ def job(config: DictConfig) -> float | None:
     note.write()  # until it is replaced, it tells of a job that was killed
     value = None
     try:
+        if missing := sorted(OmegaConf.missing_keys(config)):
+            raise ValueError(f"These have no value yet, set them: {', '.join(missing)}")
         check_runtime(config.runtime)
         cell = cell_from_config(config)
         note.cell = cell.label

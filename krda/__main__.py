@@ -137,7 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.complain("interrupted")
         return 130
     except ModuleNotFoundError as error:
-        console.complain(f"{error.name} is missing. Install krda with its extra 'cli': see README.md.")
+        console.complain(
+            f"{error.name} is missing. Install krda with its extra 'cli': see README.md."
+        )
         return 1
     except OSError as error:
         console.complain(f"{error.filename or 'a file'}: {error.strerror or error}.")

@@ -10,7 +10,7 @@ import pytest
 from made_up import write_records
 
 from experiments.cells.plan import TablePlan, curves_of, load_table
-from experiments.reading.render import render
+from experiments.reading.render import render, render_tables
 from experiments.reading.results import Results, read_results
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
@@ -39,5 +39,6 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     store = RecordStore(directory / "records")
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     results = read_results(plans, curves_of(plans), to_frame(directory))
+    render_tables([*results.tables, *results.parts], directory / "tables")
     assert render(results, directory, str)
     return Rendered(directory, plans, results)

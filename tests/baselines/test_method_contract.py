@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from krda.base import DomainAdaptationClassifier
 
+
 def test_every_method_is_fitted_and_checked_by_the_contract_which_takes_no_target_labels(
     make_method,
 ):

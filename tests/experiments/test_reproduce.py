@@ -315,6 +315,5 @@ def test_what_a_console_cannot_show_is_escaped_and_lost_output_ends_with_its_own
 
 
 def test_a_command_whose_reader_is_gone_ends_with_the_documented_status(clean_run, closed):
-    results = f"runtime.results={clean_run}", f"hydra.run.dir={clean_run}/run"
-    run = ["-m", "experiments.run", "dataset.angle=10", "method=sa", "protocol=smoke", *results]
-    assert console(run, closed).returncode == 141
+    status = ["-m", "experiments.reproduce", *SMALL[:4], "--status", "--results", str(clean_run)]
+    assert console(status, closed).returncode == 141

@@ -164,8 +164,8 @@ def run_plans(
     progress = RunProgress(todo, seconds, options.jobs)
     parts = ", ".join(f"{name} {len(own)}" for name, own in by_plan.items() if own)
     say(
-        f"{len(cells)} cells ({parts}): {len(cells) - len(todo)} done already, {len(todo)} to run on "
-        f"{min(options.jobs, max(len(todo), 1))} processes{progress.left(', ')}"
+        f"{len(cells)} cells ({parts}): {len(cells) - len(todo)} done already, "
+        f"{len(todo)} to run on {min(options.jobs, max(len(todo), 1))} processes{progress.left(', ')}"
     )
     failures: list[Ended] = []
     engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)

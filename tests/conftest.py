@@ -7,8 +7,8 @@ from experiments.threads import limit_threads
 limit_threads()
 
 # A test fails for what it computes, not for how long a busy machine takes.
-hypothesis.settings.register_profile("no_deadline", deadline=None)
-hypothesis.settings.load_profile("no_deadline")
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis.settings.load_profile("quick")
 
 
 @pytest.fixture(autouse=True, scope="module")

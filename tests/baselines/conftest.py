@@ -37,7 +37,7 @@ SMALL_NETWORK: dict[str, Any] = {
     "hidden_size": 64,
     "n_layers": 3,
     "learning_rate": 1e-2,
-    "n_epochs": 15,
+    "n_epochs": 10,
     "random_state": 0,
 }
 
@@ -73,6 +73,12 @@ METHODS: dict[str, Callable[[], Any]] = {
         random_state=0,
     ),
 }
+
+
+@pytest.fixture(params=["krda", "ot_emd", "dann", "auto"])
+def some_method(request: pytest.FixtureRequest) -> Callable[[], Any]:
+    """Some that stand for all, for what the contract's own ``fit`` and ``predict`` do."""
+    return METHODS[request.param]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -15,11 +15,6 @@ from sklearn.exceptions import NotFittedError
 
 from krda.base import DomainAdaptationClassifier
 
-LABEL_KINDS = {
-    "booleans": np.array([False, True]),
-    "three_strings": np.array(["b", "a", "c"]),
-}
-
 
 def test_every_method_is_fitted_and_checked_by_the_contract_which_takes_no_target_labels(
     make_method,
@@ -32,9 +27,8 @@ def test_every_method_is_fitted_and_checked_by_the_contract_which_takes_no_targe
     assert list(inspect.signature(method.predict).parameters) == ["X"]
 
 
-@pytest.mark.parametrize("labels", LABEL_KINDS.values(), ids=LABEL_KINDS.keys())
-def test_labels_of_any_kind_come_back_as_they_went_in(make_method, blobs, labels):
-    codes = blobs.ys % len(labels)
+def test_labels_come_back_as_they_went_in(make_method, blobs):
+    labels, codes = np.array(["b", "a", "c"]), blobs.ys
     method = make_method().fit(blobs.Xs, labels[codes], blobs.Xt)
     predicted = method.predict(blobs.Xt)
     assert predicted.shape == (len(blobs.Xt),)
@@ -74,13 +68,10 @@ def test_rows_that_cannot_be_predicted_are_refused_by_name(make_method, moons):
 
 
 @pytest.mark.filterwarnings("ignore:Columns .* are constant")  # KRDA says what it leaves out
-@pytest.mark.parametrize("where", ["source", "target", "both"])
+@pytest.mark.parametrize("where", ["source", "target"])
 def test_a_constant_column_does_no_harm(make_method, blobs, where):
     Xs, Xt = blobs.Xs.copy(), blobs.Xt.copy()
-    if where in ("source", "both"):
-        Xs[:, 2] = 3.0
-    if where in ("target", "both"):
-        Xt[:, 2] = 3.0
+    (Xs if where == "source" else Xt)[:, 2] = 3.0
     predicted = make_method().fit(Xs, blobs.ys, Xt).predict(Xt)
     assert np.mean(predicted == blobs.yt) > 0.5
 
@@ -95,12 +86,12 @@ def test_dependent_columns_do_no_harm(make_method, blobs, kind):
     assert np.mean(predicted == blobs.yt) > 0.5
 
 
-def test_columns_are_matched_by_their_labels_in_any_order(make_method, blobs):
+def test_columns_are_matched_by_their_labels_in_any_order(some_method, blobs):
     Xs, Xt = (pd.DataFrame(X, columns=list("abcde")) for X in (blobs.Xs, blobs.Xt))
     swapped = Xt[list("edcba")]
-    expected = make_method().fit(Xs, blobs.ys, Xt).predict(Xt)
+    expected = some_method().fit(Xs, blobs.ys, Xt).predict(Xt)
     np.testing.assert_array_equal(
-        make_method().fit(Xs, blobs.ys, swapped).predict(swapped), expected
+        some_method().fit(Xs, blobs.ys, swapped).predict(swapped), expected
     )
 
 
@@ -129,27 +120,24 @@ def test_a_refit_forgets_the_first_data(make_method, moons, blobs):
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_refit_that_fails_leaves_the_method_unfitted(
-    make_method, moons, blobs, monkeypatch, error
-):
-    method = make_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
-    fit = type(method)._fit
+def test_a_refit_that_fails_leaves_the_method_unfitted(some_method, blobs, monkeypatch, error):
+    method = some_method().fit(blobs.Xs, blobs.ys, blobs.Xt)
 
-    def fit_and_fail(self, *given):
-        fit(self, *given)
+    def half_a_fit(self, *given):
+        self.half_made_ = True
         raise error
 
-    monkeypatch.setattr(type(method), "_fit", fit_and_fail)
+    monkeypatch.setattr(type(method), "_fit", half_a_fit)
     with pytest.raises(error):
-        method.fit(moons.Xs, moons.ys, moons.Xt)
+        method.fit(blobs.Xs, blobs.ys, blobs.Xt)
     assert fitted_attributes(method) == set()
     with pytest.raises(NotFittedError):
         method.predict(blobs.Xt)
 
 
-def test_each_row_is_predicted_by_itself(make_method, domains):
-    method = make_method().fit(domains.Xs, domains.ys, domains.Xt)
-    together = method.predict(domains.Xt)
-    order = np.random.default_rng(0).permutation(len(domains.Xt))
-    np.testing.assert_array_equal(method.predict(domains.Xt[order]), together[order])
-    np.testing.assert_array_equal(method.predict(domains.Xt[:1]), together[:1])
+def test_each_row_is_predicted_by_itself(make_method, moons):
+    method = make_method().fit(moons.Xs, moons.ys, moons.Xt)
+    together = method.predict(moons.Xt)
+    order = np.random.default_rng(0).permutation(len(moons.Xt))
+    np.testing.assert_array_equal(method.predict(moons.Xt[order]), together[order])
+    np.testing.assert_array_equal(method.predict(moons.Xt[:1]), together[:1])

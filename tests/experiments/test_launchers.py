@@ -38,6 +38,7 @@ def multirun(tmp_path, variables, *arguments):
     # Threads are not asked for from outside: limiting them is the program's own work.
     clean = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     own = {"KEPT": f"{tmp_path}/kept.json", "OMP_NUM_THREADS": "2",
+           "RAY_worker_niceness": "0",  # else others would be served first
            "PYTHONPATH": os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT)])}  # fmt: skip
     return subprocess.run(
         [sys.executable, "-m", "experiments.run", *arguments_of(tmp_path), *arguments],

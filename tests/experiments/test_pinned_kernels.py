@@ -94,15 +94,6 @@ def test_these_tests_run_with_the_pinned_kernels():
     assert piqp.DenseSolver.__module__.endswith("avx2")
 
 
-def test_importing_the_library_sets_nothing():
-    code = (  # sklearn sets a variable of its own
-        "import os, numba, sklearn, torch; before = dict(os.environ)\n"
-        "import krda, krda.estimator, krda._fast.kernels\n"
-        "assert dict(os.environ) == before, set(os.environ) ^ set(before)"
-    )
-    run(code)
-
-
 def test_a_processor_without_avx2_is_left_alone_with_one_warning(monkeypatch, capsys):
     monkeypatch.setattr(threads, "_has_avx2", lambda: False)
     for variable in (*KERNELS, SWITCH):

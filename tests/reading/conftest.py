@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +11,9 @@ from typing import NamedTuple
 import pytest
 from made_up import write_records
 
+from experiments.analysis.table import Table
 from experiments.cells.plan import TablePlan, curves_of, load_table
+from experiments.reading import figures
 from experiments.reading.render import render, render_tables
 from experiments.reading.results import Results, read_results
 from experiments.store.frame import to_frame
@@ -28,6 +32,25 @@ class Rendered(NamedTuple):
     results: Results
 
 
+@contextmanager
+def few_figures() -> Iterator[None]:
+    """Two kinds of figures: the others take long to save, and are drawn in test_figures.py."""
+    every = figures.figures_of
+
+    def chosen(table: Table, directory: Path) -> Iterator[figures.Figure]:
+        return (f for f in every(table, directory) if f.name.startswith(("accuracy", "differ")))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "figures_of", chosen)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_figures() -> Iterator[None]:
+    with few_figures():
+        yield
+
+
 @pytest.fixture(scope="session")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     """Two small tables; JAN has lost a repetition on the moons at 40 degrees."""
@@ -40,5 +63,6 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     results = read_results(plans, curves_of(plans), to_frame(directory))
     render_tables([*results.tables, *results.parts], directory / "tables")
-    assert render(results, directory, str)
+    with few_figures():
+        assert render(results, directory, str)
     return Rendered(directory, plans, results)

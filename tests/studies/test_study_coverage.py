@@ -30,7 +30,7 @@ def test_coverage_of_independent_and_of_overlapping_samples():
 
 
 def test_the_documented_numbers_are_what_fewer_draws_give_within_their_error():
-    n = 20
+    n = 8
     lines = STATISTICS.read_text(encoding="utf-8").splitlines()
     *head, lattice, random = report([90.0], n)
     assert all(f"    {line}" in lines for line in head)

@@ -45,7 +45,7 @@ def test_the_parameters_of_krdas_density_are_counted(d, hidden_size, n_component
 
 
 @every_method
-@pytest.mark.parametrize(("d", "rnade_hidden_size"), [(2, 50), (27, 100), (2, 1)])
+@pytest.mark.parametrize(("d", "rnade_hidden_size"), [(27, 100), (2, 1)])
 def test_a_matched_method_trains_as_many_parameters_as_krda_to_the_nearest(
     method, d, rnade_hidden_size
 ):

@@ -16,7 +16,7 @@ from krda.base import Domains, fit_together
 
 METHODS = [DANN, CDAN, DAN, JAN, SHOT]
 SMALL = {"hidden_size": 21, "n_layers": 3, "n_epochs": 4, "batch_size": 16}
-HELD_OUT = {**SMALL, "n_epochs": 40, "validation_fraction": 0.2, "patience": 10}
+HELD_OUT = {**SMALL, "n_epochs": 15, "validation_fraction": 0.2, "patience": 10}
 every_method = pytest.mark.parametrize("method", METHODS)
 
 

@@ -143,10 +143,13 @@ def target_density(target, x):
     return found
 
 
-def test_krda_works_where_numba_is_not_to_compile():
+def test_krda_works_where_numba_is_not_to_compile_and_sets_no_variable():
     code = """
-import numpy as np
+import os, numba, numpy as np, sklearn, torch  # sklearn sets a variable of its own
+before = dict(os.environ)
+import krda._fast.kernels
 from krda import KRDA, _switch
+assert dict(os.environ) == before, set(os.environ) ^ set(before)
 assert "krda.density.mixture.quantile" not in _switch.fast_functions()
 assert "krda.density.training.fit_maximum_likelihood" in _switch.fast_functions()
 rng = np.random.default_rng(0)

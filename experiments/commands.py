@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from experiments.catalogue import check_name, config_names
 from experiments.cells.cell import Cell
@@ -18,9 +19,15 @@ COMMITTED_RESULTS = Path("results")
 _ROOT = Path(__file__).resolve().parent.parent
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, without the usage: ``make`` passes options on that nobody typed."""
+        self.exit(2, f"error: {message}\n{self.prog} --help lists the options.\n")
+
+
 def command_parser(name: str, about: str | None, results: str) -> argparse.ArgumentParser:
     """Make a parser with ``--protocol`` and ``--results``, whose use ``results`` describes."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         f"python -m experiments.{name}",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -163,9 +163,10 @@ def run_plans(
     todo.sort(key=lambda cell: -seconds_of(cell, seconds))
     progress = RunProgress(todo, seconds, options.jobs)
     parts = ", ".join(f"{name} {len(own)}" for name, own in by_plan.items() if own)
+    done, jobs = len(cells) - len(todo), min(options.jobs, max(len(todo), 1))
     say(
-        f"{len(cells)} cells ({parts}): {len(cells) - len(todo)} done already, "
-        f"{len(todo)} to run on {min(options.jobs, max(len(todo), 1))} processes{progress.left(', ')}"
+        f"{len(cells)} cells ({parts}): {done} done already, {len(todo)} to run on "
+        f"{jobs} processes{progress.left(', ')}"
     )
     failures: list[Ended] = []
     engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)

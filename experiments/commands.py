@@ -14,8 +14,8 @@ from experiments.cells.cell import Cell
 from experiments.store.records import Record
 
 DEFAULT_RESULTS = Path("reproduction")
+"""Where what a person runs goes; git ignores it, and configs/benchmark.yaml has it, too."""
 COMMITTED_RESULTS = Path("results")
-"""What a person runs goes to the first, which git ignores; configs/benchmark.yaml has it, too."""
 _ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -11,10 +11,10 @@
     python -m experiments.reproduce --protocol smoke       tiny sizes, to see that everything works
 
 Records that are complete are not computed again, so an interrupted run continues where it stopped,
-and several runs on one directory share the work. The exit status is 1 if a cell failed, nothing
-more could be written, a record is damaged (--status) or the check failed; 130 after Ctrl-C; 141 if
-the reader of the output is gone, which ends the run; 74 if the output cannot be written. See
-docs/runner.md.
+and several runs on one directory share the work. The exit status is 1 if a cell or a figure failed,
+nothing more could be written, raw data or all records (--render) are missing, a record is damaged
+(--status) or the check failed; 2 for a wrong command line; 130 after Ctrl-C; 141 if the reader of
+the output is gone, which ends the run; 74 if the output cannot be written. See docs/runner.md.
 """
 
 from __future__ import annotations
@@ -186,6 +186,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
 
         limit_threads()
     with narrate() as narrated:
+        from experiments.analysis.cells import KRDA
         from experiments.reading import render as reading
         from experiments.reading.results import read_results
         from experiments.reading.screen import show_results
@@ -199,7 +200,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
     show_results(results.tables, options.method)
     fitted = True
     with narrate() as narrated:
-        if not options.render and (options.method is None or "krda" in options.method):
+        if not options.render and (options.method is None or KRDA in options.method):
             from experiments import fits
 
             fitted = fits.update(tables, options.results / "figures", narrated, print)

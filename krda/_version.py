@@ -1,3 +1,3 @@
-"""The version of the package: the only place where it is written."""
+"""The version of the package; CITATION.cff names it, too."""
 
 __version__ = "0.2.0"

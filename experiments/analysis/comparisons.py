@@ -175,7 +175,7 @@ def paired_tests(means: pd.DataFrame) -> pd.DataFrame:
 def holm(p: pd.Series) -> pd.Series:
     """P-values that Holm (1979) adjusts for their number."""
     ordered = p.sort_values()
-    return (ordered * np.arange(len(p), 0, -1)).cummax().clip(upper=1.0)
+    return (ordered * np.arange(len(p), 0, -1)).cummax().clip(upper=1.0)[p.index]
 
 
 def signed_rank_test(difference: ArrayLike) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
 from krda.adaptation.verdict import Found, Verdict, judge
-from krda.alignment.auto import AutoAdaptation
+from krda.alignment.auto import _SHIFTS, AutoAdaptation
 from krda.alignment.estimators import (
     AffineAlignment,
     ClassReweighting,
@@ -267,7 +267,7 @@ class Pair:
         predicted = auto.predict(self.Xt)
         return Found(
             choice=auto.alignment_.choice,
-            meaning=auto.why().partition("\n")[0],
+            meaning=_SHIFTS[auto.shift_],
             labels=[str(c) for c in auto.classes_],
             source_shares=source_shares(own),
             predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from krda.alignment.choice import DEVIATIONS, Candidate, Choice
+from krda.alignment.choice import DEVIATIONS, SHARES_DEVIATIONS, Candidate, Choice
 from krda.printing import printable
 from krda.validation import FloatArray
 
@@ -38,10 +38,6 @@ _ADVICE: dict[str, Advice] = {
     "plain": "plain",
     "reweighted": "reweighted",
 }
-
-
-# What the two numbers of a candidate are of.
-_PARTS = ("In all columns together", "Between the classes")
 
 
 @dataclass(frozen=True)
@@ -197,13 +193,13 @@ def _evidence(found: Found) -> list[str]:
     choice = found.choice
     plain, used = choice.candidates[0], choice.chosen
     sentences = []
-    after = ""
+    after, limit = "", DEVIATIONS if used[0].class_shares == "source" else SHARES_DEVIATIONS
     if choice.shift != "none":
         best = "the best of " if len(used) > 1 else ""
-        after = f", and by {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
+        after = f", and by at most {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
     sentences.append(
-        f"{_PARTS[int(plain.deviations.argmax())]}, source and target differ by "
-        f"{_of_noise([plain])} deviations of the noise{after}; up to {DEVIATIONS:g} may be chance."
+        "Of all columns together or between the classes, source and target differ by at most "
+        f"{_of_noise([plain])} deviations of the noise{after}; up to {limit:g} may be chance."
     )
     if choice.shift in ("class shares", "both"):
         sentences.append(f"Class shares of the target: {_shares(found, used[0].shares)}.")

@@ -41,7 +41,7 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
     from krda.adaptation.labelled import adapt_by_labels
 
     if labelled is not None or options.method == "krda":
-        one_torch_thread()
+        _one_torch_thread()
     if labelled is None:
         found = pair.adapt(options.method)
     else:
@@ -84,7 +84,7 @@ def compare(options: argparse.Namespace, console: Console) -> Status:
     pair = _pair(source, target, options, console)
     from krda.adaptation.labelled import compare_methods
 
-    one_torch_thread()
+    _one_torch_thread()
     table = compare_methods(pair, labelled, options.label)
     text = (
         f"{table.round(3).to_string()}\n\n"
@@ -177,7 +177,7 @@ def _as_json(found: Any) -> dict[str, Any]:
     return {"verdict": found.verdict.to_dict(), "columns": columns}
 
 
-def one_torch_thread() -> None:
+def _one_torch_thread() -> None:
     """Let torch use one thread: more gain nothing on small networks, and lose on a busy machine."""
     import torch
 
@@ -185,14 +185,17 @@ def one_torch_thread() -> None:
 
 
 def _candidates(verdict: Any) -> str:
+    from krda.alignment.choice import DEVIATIONS, SHARES_DEVIATIONS
+
     found = pd.DataFrame(verdict.numbers["candidates"])
     table = pd.DataFrame(
         found.deviations.tolist(), found.name.rename(None), ["all columns", "between the classes"]
-    )
+    ).fillna(np.inf)  # noise that is zero
     table["used"] = np.where(found.chosen, "yes", "")
     return (
-        "What each candidate leaves of the shift, in deviations of the noise; up to 3 may be chance"
-        f" (2 with other class shares):\n{table.round(1).to_string()}"
+        "What each candidate leaves of the shift, in deviations of the noise; up to "
+        f"{DEVIATIONS:g} may be chance ({SHARES_DEVIATIONS:g} with other class shares):\n"
+        f"{table.round(1).to_string()}"
     )
 
 

@@ -151,7 +151,8 @@ def test_the_python_of_a_page_runs_and_prints_and_draws_what_the_page_shows(
     if name == "docs/adding.md":
         pytest.skip("tests/experiments/test_adding_page.py runs it")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "reproduction").symlink_to(ROOT / "results")
+    for directory in ("results", "reproduction"):
+        (tmp_path / directory).symlink_to(ROOT / "results")
     with config_context():  # pages may change the configuration of scikit-learn
         page = run(PAGES[name], given(tmp_path, codes=name == "docs/scikit_learn.md"))
     if name.startswith(("README", "docs/gallery")):

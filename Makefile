@@ -22,7 +22,7 @@ REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(VENV)/installed ## Make the virtual environment, with the pinned versions
+setup: $(VENV)/installed ## Make the virtual environment, with the pinned versions (minutes, 2 GB)
 
 # What only tests need comes on top, so that whoever reproduces the tables does without.
 test-setup: $(VENV)/test-installed
@@ -44,6 +44,7 @@ $(VENV)/installed $(VENV)/test-installed: pyproject.toml constraints.txt
 	$(PIP) --no-build-isolation --editable ".[$(EXTRAS)]"
 	$(PIP) --no-deps $(WITHOUT_NEEDS)
 	@touch $(VENV)/installed $@
+	@echo "The environment is ready: . $(VENV)/bin/activate"
 
 # What only reads results installs nothing.
 installed:

@@ -1,4 +1,4 @@
-"""What the commands share: options, a line on a record, and the command that runs one cell."""
+"""What the commands share: options, directories, and words on a record and how to run a cell."""
 
 from __future__ import annotations
 
@@ -7,16 +7,27 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from experiments.catalogue import check_name, config_names
 from experiments.cells.cell import Cell
-from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS, check_results
 from experiments.store.records import Record
+
+DEFAULT_RESULTS = Path("reproduction")
+COMMITTED_RESULTS = Path("results")
+"""What a person runs goes to the first, which git ignores; configs/benchmark.yaml has it, too."""
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, without the usage: ``make`` passes options on that nobody typed."""
+        self.exit(2, f"error: {message}\n{self.prog} --help lists the options.\n")
 
 
 def command_parser(name: str, about: str | None, results: str) -> argparse.ArgumentParser:
     """Make a parser with ``--protocol`` and ``--results``, whose use ``results`` describes."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         f"python -m experiments.{name}",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -41,6 +52,29 @@ def _results_path(text: str) -> Path:
         return check_results("--results", text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def check_results(name: str, given: object) -> Path:
+    """Read the name of a directory of results.
+
+    ValueError, with ``name`` in the message: nothing, or the repository's root.
+    """
+    text = "" if given is None else str(given)
+    if not text.strip() or Path(text).resolve() == _ROOT:
+        raise ValueError(
+            f"{name} must name a directory for results, such as {DEFAULT_RESULTS}, and not the "
+            f"repository's root, got {text!r}."
+        )
+    return Path(text)
+
+
+def nothing_there(results: Path) -> str | None:
+    """Say that a directory has no records, and how to read the committed ones; None if it has."""
+    if (results / "records").is_dir():
+        return None
+    return (
+        f"There are no records in {results}. Read the committed ones: --results {COMMITTED_RESULTS}"
+    )
 
 
 def split_names(given: Sequence[str] | None, group: str) -> list[str] | None:

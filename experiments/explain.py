@@ -35,9 +35,8 @@ from experiments.catalogue import check_name
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import CellState, cell_state
-from experiments.commands import command_parser, describe, rerun_command
+from experiments.commands import command_parser, describe, nothing_there, rerun_command
 from experiments.console import run_command
-from experiments.directories import nothing_there
 from experiments.store.records import Record, RecordStore
 
 

@@ -90,14 +90,21 @@ def marginals(cell: Cell) -> pd.DataFrame:
     return found.assign(task=cell.task, identity=stored_identity(cell))[list(MARGINALS)]
 
 
-def update(plans: Sequence[TablePlan], directory: Path, say: Callable[[str], None]) -> bool:
+def update(
+    plans: Sequence[TablePlan],
+    directory: Path,
+    narrate: Callable[[str], None],
+    say: Callable[[str], None],
+) -> bool:
     """Fit what the figures of some tables show and is not stored, or is of another identity.
 
-    A fit that fails costs no other one: ``say`` takes a line about it, and the result is False.
+    ``narrate`` takes what is being fitted. A fit that fails costs no other one: ``say`` takes a
+    line about it, and the result is False.
     """
     good = True
     for plan in plans:
         for name, cell, columns, make in _fits_of(plan):
+            narrate(f"fitting KRDA for the figure {name}: {cell.task}")
             try:
                 _update(directory / f"{name}.csv", cell, plan, columns, make)
             except OSError:  # a disk that takes no more concerns every fit

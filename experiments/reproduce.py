@@ -35,10 +35,15 @@ set_thread_variables()
 from experiments.catalogue import config_names
 from experiments.cells.plan import CurvePlan, TablePlan, curves_of, load_table
 from experiments.cells.state import cell_state
-from experiments.commands import command_parser, rerun_command, split_names
+from experiments.commands import (
+    COMMITTED_RESULTS,
+    command_parser,
+    nothing_there,
+    rerun_command,
+    split_names,
+)
 from experiments.console import narrate, run_command, say
 from experiments.datasets.raw import RawDataError
-from experiments.directories import COMMITTED_RESULTS, nothing_there
 from experiments.settings import check_seconds, check_whole
 from experiments.status import chosen_cells, show_status
 from experiments.store.records import RecordStore
@@ -146,7 +151,8 @@ def run_plans(
 
         ensure_prepared()  # once, with its progress in sight, not in every worker's first cell
     with narrate():
-        cells = [cell for plan in plans for cell in chosen_cells(plan, options.method)]
+        by_plan = {plan.name: chosen_cells(plan, options.method) for plan in plans}
+        cells = [cell for own in by_plan.values() for cell in own]
         states = [(cell, cell_state(cell, store)) for cell in cells]
         todo = [cell for cell, found in states if found.state != "done"]
         seconds = estimates([options.results, COMMITTED_RESULTS] if todo else [])
@@ -156,9 +162,11 @@ def run_plans(
     # Long cells first, so that none of them is left alone at the end; unknown ones before all.
     todo.sort(key=lambda cell: -seconds_of(cell, seconds))
     progress = RunProgress(todo, seconds, options.jobs)
+    parts = ", ".join(f"{name} {len(own)}" for name, own in by_plan.items() if own)
+    done, jobs = len(cells) - len(todo), min(options.jobs, max(len(todo), 1))
     say(
-        f"{len(cells)} cells: {len(cells) - len(todo)} done already, {len(todo)} to run on "
-        f"{min(options.jobs, max(len(todo), 1))} processes{progress.left(', ')}"
+        f"{len(cells)} cells ({parts}): {done} done already, {len(todo)} to run on "
+        f"{jobs} processes{progress.left(', ')}"
     )
     failures: list[Ended] = []
     engine = Engine(store, n_workers=options.jobs, timeout_seconds=options.timeout)
@@ -172,16 +180,12 @@ def run_plans(
 
 def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
     """Write tables, figures and report from the records; 1 if a figure could not be made."""
+    if not options.render:
+        # Nothing else needs what this loads.
+        from experiments.threads import limit_threads
+
+        limit_threads()
     with narrate() as narrated:
-        fitted = True
-        if not options.render:
-            # Nothing else needs what these load.
-            from experiments.threads import limit_threads
-
-            limit_threads()
-            from experiments import fits
-
-            fitted = fits.update(tables, options.results / "figures", print)
         from experiments.reading import render as reading
         from experiments.reading.results import read_results
         from experiments.reading.screen import show_results
@@ -190,9 +194,16 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         # Of all tables together: a part of them would leave out the others' cells.
         whole = not options.table
         results = read_results(tables, curves_of(tables), to_frame(options.results))
-        drawn = reading.render(results, options.results, narrated, whole=whole)
+        reading.render_tables([*results.tables, *results.parts], options.results / "tables")
         write_all_csv(options.results)
     show_results(results.tables, options.method)
+    fitted = True
+    with narrate() as narrated:
+        if not options.render and (options.method is None or "krda" in options.method):
+            from experiments import fits
+
+            fitted = fits.update(tables, options.results / "figures", narrated, print)
+        drawn = reading.render(results, options.results, narrated, whole=whole)
     name = "report.html" if whole else f"tables/{tables[0].name}.md"
     print(f"Open {options.results / name}")
     committed = options.results.resolve() == COMMITTED_RESULTS.resolve()

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from experiments.threads import set_thread_variables
 
@@ -39,9 +39,8 @@ from experiments.catalogue import CONFIG_DIRECTORY, check_name
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config
 from experiments.cells.repetitions import describe_error
-from experiments.commands import describe
+from experiments.commands import check_results, describe
 from experiments.console import narrate, run_command
-from experiments.directories import check_results
 from experiments.running.engine import Engine
 from experiments.running.jobs import JobNote, is_single, ledger, read_notes
 from experiments.settings import check_seconds
@@ -55,6 +54,8 @@ def job(config: DictConfig) -> float | None:
     note.write()  # until it is replaced, it tells of a job that was killed
     value = None
     try:
+        if missing := sorted(OmegaConf.missing_keys(config)):
+            raise ValueError(f"These have no value yet, set them: {', '.join(missing)}")
         check_runtime(config.runtime)
         cell = cell_from_config(config)
         note.cell = cell.label

@@ -52,7 +52,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _Parser(
         prog="krda",
         description="Adapt a classifier of a labelled table to a table without labels. No label "
-        "of the target is read. See docs/own_tables.md.",
+        "of the target is read. The page docs/own_tables.md of the repository has an example.",
     )
     parser.add_argument("--version", action="version", version=f"krda {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -137,7 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.complain("interrupted")
         return 130
     except ModuleNotFoundError as error:
-        console.complain(f'{error.name} is missing. Install it: pip install "krda[cli]".')
+        console.complain(
+            f"{error.name} is missing. Install krda with its extra 'cli': see README.md."
+        )
         return 1
     except OSError as error:
         console.complain(f"{error.filename or 'a file'}: {error.strerror or error}.")

@@ -17,31 +17,28 @@ from experiments.threads import limit_threads
 limit_threads()
 
 from experiments.datasets.amazon import DEFAULT_PATH
-from experiments.datasets.amazon_encoder import (
-    ACTIVATIONS,
+from experiments.datasets.raw import RawDataError, raw_files
+from experiments.encoding.encoder import (
     DEFAULT_SEED,
     SourceEncoder,
     describe_run,
     encode_domains,
     write_encodings,
 )
-from experiments.datasets.amazon_raw import load_reviews
-from experiments.datasets.raw import RawDataError, raw_files
+from experiments.encoding.reviews import load_reviews
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the raw files, train four encoders, write encodings; 1 if a raw file is not right."""
-    defaults = SourceEncoder()
     parser = argparse.ArgumentParser(
         description="Train one encoder for each source domain and write the encodings of all.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--output", type=Path, default=DEFAULT_PATH, help="the .npz to write")
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="fixed before any score")
-    parser.add_argument("--epochs", type=int, default=defaults.epochs)
-    parser.add_argument("--activation", choices=sorted(ACTIVATIONS), default=defaults.activation)
+    parser.add_argument("--epochs", type=int, default=SourceEncoder.epochs)
     arguments = parser.parse_args(argv)
-    encoder = SourceEncoder(activation=arguments.activation, epochs=arguments.epochs)
+    encoder = SourceEncoder(epochs=arguments.epochs)
     try:
         print("Reading the raw files", flush=True)
         reviews = load_reviews()

@@ -24,14 +24,14 @@ from experiments.analysis.rounding import number, signed
 from experiments.catalogue import method_label
 from experiments.cells.configuration import cells_of
 from experiments.datasets.amazon import Amazon
-from experiments.datasets.amazon_encoder import (
+from experiments.datasets.raw import RawDataError, cache_directory
+from experiments.encoding.encoder import (
     DEFAULT_SEED,
     SourceEncoder,
     encode_domains,
     write_encodings,
 )
-from experiments.datasets.amazon_raw import Reviews, load_reviews
-from experiments.datasets.raw import RawDataError, cache_directory
+from experiments.encoding.reviews import Reviews, load_reviews
 from experiments.published import published
 from experiments.reading.markdown import between, grid
 from experiments.store.frame import write_csv

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "baselines": ("krda",),
     "experiments": (),
     "experiments.datasets": ("experiments", "baselines", "krda"),
+    "experiments.encoding": ("experiments", "experiments.datasets"),
     "experiments.published": ("experiments",),
     "experiments.store": ("experiments", "krda"),
     "experiments.cells": ("experiments", "experiments.store", "experiments.datasets", "baselines",

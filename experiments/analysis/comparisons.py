@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scikit_posthocs
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from experiments.analysis.cells import KRDA
 from experiments.analysis.intervals import CONFIDENCE
@@ -123,8 +121,10 @@ def nemenyi(means: pd.DataFrame) -> pd.DataFrame:
     """Nemenyi's p-values, methods in rows and columns; empty if :func:`rank_tests` gives none."""
     if math.isnan(rank_tests(means)["p"]):
         return pd.DataFrame()
-    p = scikit_posthocs.posthoc_nemenyi_friedman(means.to_numpy())
-    return pd.DataFrame(p.to_numpy(dtype=float), means.columns, means.columns)
+    ranks, (n, k) = average_ranks(means), means.shape
+    gaps = np.abs(np.subtract.outer(ranks.to_numpy(), ranks.to_numpy()))
+    p = stats.studentized_range.sf(gaps / math.sqrt(k * (k + 1) / (12 * n)), k, np.inf)
+    return pd.DataFrame(p, ranks.index, ranks.index)
 
 
 def omnibus(cells: pd.DataFrame) -> pd.DataFrame:
@@ -168,8 +168,14 @@ def paired_tests(means: pd.DataFrame) -> pd.DataFrame:
         for frame in (gaps, gaps.abs())
     )
     found = [(gaps > 0).sum(), (gaps == 0).sum(), (gaps < 0).sum(), gaps.median(), tests[0],
-             tests[1], multipletests(tests[1], method="holm")[1], extreme[1]]  # fmt: skip
+             tests[1], holm(tests[1]), extreme[1]]  # fmt: skip
     return pd.DataFrame(dict(zip(columns, found, strict=True)))
+
+
+def holm(p: pd.Series) -> pd.Series:
+    """P-values that Holm (1979) adjusts for their number."""
+    ordered = p.sort_values()
+    return (ordered * np.arange(len(p), 0, -1)).cummax().clip(upper=1.0)
 
 
 def signed_rank_test(difference: ArrayLike) -> tuple[float, float]:
@@ -203,13 +209,9 @@ def aggregate(
     """Mean, interquartile mean and KRDA minus it, with stratified bootstrap intervals, by method.
 
     ``values`` are accuracies of shape (n_methods, n_tasks, n_repetitions). Agarwal et al. (2021,
-    section 4): repetitions are resampled with replacement within each task, and the 2.5 % and
-    97.5 % percentiles of the aggregate are its interval. All methods use the same resampled
-    repetitions, so that differences keep their pairing.
-
-    Resampling n values gives the variance of the mean with divisor n, not n - 1, so the
-    percentiles' distances from the estimate are multiplied by sqrt(n / (n - 1)). For the mean this
-    makes the variance unbiased; for the interquartile mean it is an approximation.
+    section 4) resample repetitions with replacement within each task; all methods use the same
+    resamples, so that differences keep their pairing. Distances of the percentiles from the
+    estimate are multiplied by sqrt(n / (n - 1)), since resampling n values has the divisor n.
     """
     n_methods, n_tasks, n_repetitions = values.shape
     size = n_bootstrap, n_tasks, n_repetitions

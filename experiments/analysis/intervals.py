@@ -35,23 +35,10 @@ class Interval(NamedTuple):
 
 
 def mean_and_interval(accuracies: Sequence[float]) -> Interval:
-    r"""Mean and 95 % Student-t interval.
+    """Mean and 95 % Student-t interval, t(0.975, n - 1) s / sqrt(n) with divisor n - 1.
 
-    .. math:: \bar a \pm t_{0.975,\, n-1} \frac{s}{\sqrt n}, \qquad
-              s^2 = \frac{1}{n-1} \sum_{i=1}^{n} (a_i - \bar a)^2
-
-    With n = 5 that is the mean +- 1.242 s. The paper reports "the average accuracy of the five
-    experiments as well as 95% confidence intervals" (section 6, "Metric and cross validation") and
-    gives no formula; this one is ours.
-
-    What it can show: how far the accuracy moves if the method is trained on another 90 % of the
-    *same* rows and from another seed. Methods whose intervals are far apart differ on this data.
-
-    What it cannot show: how far the accuracy would move on *new* data. Two subsamples share nine
-    tenths of their rows and all five share the test rows, so the five values are not independent.
-    New data moves the accuracy by more, often several times more, than the interval says; its
-    coverage of the accuracy over new data is below 95 % by an unknown amount.
-
+    The paper reports "95% confidence intervals" and gives no formula; this one is ours.
+    ``docs/statistics.md`` says what it can show of subsamples that share rows, and what it cannot.
     The half-width is exactly 0 if all values are equal. ValueError if one is not finite, or there
     are none.
     """
@@ -70,20 +57,12 @@ def mean_and_interval(accuracies: Sequence[float]) -> Interval:
 
 
 def correction_of_splits(share: float) -> float:
-    """Nadeau and Bengio's n2 / n1: rows left out of a subsample divided by rows kept.
-
-    Meant for random splits that are tested on the rows left out; here the test rows are fixed.
-    """
+    """Nadeau and Bengio's n2 / n1: rows left out of a subsample divided by rows kept."""
     return (1 - share) / share
 
 
 def correction_of_shared_rows(share: float) -> float:
-    """The same formula for the training rows, which are what is random here; infinite at 1.
-
-    Two subsamples share this part of their rows, so the means of their rows, drawn anew from the
-    population, have the correlation ``share``. Exact for a mean over training rows; too wide for a
-    method that depends on its own seed, too narrow in that the test rows never change.
-    """
+    """The correction for training rows of which two subsamples share this part; infinite at 1."""
     return share / (1 - share) if share < 1 else math.inf
 
 

@@ -58,8 +58,7 @@ def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
 class CurvePlan:
     """One learning curve: its cells are all pairs of its values and methods.
 
-    ``vary`` names the keys of the config that are set to each of the ``values``; methods of
-    ``everywhere`` are shown in every panel, those of ``panels``, by title, in theirs alone.
+    ``vary`` names the keys of the config that are set to each of the ``values``.
     """
 
     name: str
@@ -69,15 +68,8 @@ class CurvePlan:
     vary: tuple[str, ...]
     values: tuple[int, ...]
     label: str
-    everywhere: tuple[str, ...]
-    panels: dict[str, Sequence[str]]
+    methods: tuple[str, ...]
     overrides: tuple[str, ...] = ()
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """All methods, each once."""
-        own = (method for methods in self.panels.values() for method in methods)
-        return tuple(dict.fromkeys((*self.everywhere, *own)))
 
     @cached_property
     def cells(self) -> dict[tuple[int, str], Cell]:

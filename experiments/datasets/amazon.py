@@ -2,7 +2,7 @@
 
 The paper (section 6, "Amazon dataset") reduces 5000 term counts to 5 numbers by a network that is
 trained on the source labels. These encodings ship with the repository, so that no task needs the
-raw files or the network; :mod:`experiments.datasets.amazon_encoder` says how they were made and
+raw files or the network; :mod:`experiments.encoding.encoder` says how they were made and
 ``scripts/encode_amazon.py`` makes them again.
 """
 

@@ -16,6 +16,7 @@ from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.reading.markdown import escape, items, page
 from experiments.reading.tables import markdown_grid
+from experiments.reading.wording import rank_text
 from experiments.store.provenance import kernels_line
 from experiments.store.records import Record
 from experiments.store.text import one_line
@@ -55,7 +56,7 @@ def comparison_of(table: Table, results: Results) -> str:
         tests = tests.assign(p=tests.p.map(_p)).round(2).astype(object).fillna(MISSING)
         tests.columns = tests.columns.str.replace("_", " ")
         parts += map(markdown_grid, (comparison_grid(own), tests))
-        correlation = _rank(rank_correlation(own))
+        correlation = rank_text(rank_correlation(own))
         parts.append(
             "Spearman's correlation of the paper's methods' average ranks, ours and printed: "
             f"{correlation}."
@@ -75,9 +76,9 @@ def comparison_grid(own: pd.DataFrame) -> pd.DataFrame:
             "KRDA minus (IQM)": with_ends(
                 row.krda_minus_iqm, row.krda_minus_low, row.krda_minus_high, sign=True
             ),
-            "rank": _rank(row.rank_paper),
-            "rank of all": _rank(row.rank_all),
-            "rank in the paper": _rank(row.rank_published),
+            "rank": rank_text(row.rank_paper),
+            "rank of all": rank_text(row.rank_all),
+            "rank in the paper": rank_text(row.rank_published),
             "KRDA's wins/ties/losses": MISSING
             if math.isnan(row.p)
             else f"{row.krda_wins}/{row.ties}/{row.krda_losses}",
@@ -89,10 +90,6 @@ def comparison_grid(own: pd.DataFrame) -> pd.DataFrame:
         for row in own.itertuples()
     )
     return grid.loc[:, (grid != MISSING).any()]
-
-
-def _rank(value: float) -> str:
-    return MISSING if math.isnan(value) else f"{value:.2f}"
 
 
 def _p(value: float) -> str:

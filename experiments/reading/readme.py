@@ -12,7 +12,7 @@ from results/records.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -21,9 +21,8 @@ from experiments.analysis.cells import means_of_table
 from experiments.analysis.rounding import MISSING
 from experiments.catalogue import method_label, read_config
 from experiments.published import METHODS, STAND_INS
-from experiments.reading.glossary import methods_glossary, task_naming
 from experiments.reading.markdown import between, escape, grid
-from experiments.reading.wording import mean_text
+from experiments.reading.wording import mean_text, meanings, task_naming
 from experiments.store.frame import to_frame
 from experiments.whole_files import write_text
 
@@ -42,11 +41,12 @@ ROWS = (
 )  # fmt: skip
 """Methods of the table in docs/reproduction.md; the tables have all."""
 FEW = (
-    "source_only", "target_only", "sa", "ot", "krda", "standardize", "auto", "krda_auto",
+    "source_only", "target_only", "sa", "ot", "krda", "ot_sinkhorn", "standardize", "quantiles",
+    "auto", "krda_auto",
 )  # fmt: skip
 """Methods of the README's table, whatever their accuracies: the two references; of the paper's
-methods the linear and the transport one, and KRDA; of ours the simplest, the one that chooses, and
-KRDA on top of it."""
+methods the linear and the transport one, and KRDA; of ours the simplest, those that the outcome
+names, the one that chooses, and KRDA on top of it."""
 
 
 def summary(tables: Path, methods: Sequence[str] = ROWS) -> str:
@@ -87,11 +87,10 @@ def _cells(tables: Path, name: str) -> pd.DataFrame:
     )
 
 
-def glossary_paragraph() -> str:
-    """What the names in the summary and in the tables of single tasks mean, as Markdown."""
-    namings = {task_naming(name): title.partition(",")[0] for name, title in TITLES.items()}
-    parts = [f"Tasks, {title}: {naming}" for naming, title in namings.items()]
-    return escape(" ".join((methods_glossary(ROWS), *parts)))
+def glossary(methods: Sequence[str], namings: Iterable[str] = ()) -> str:
+    """What the names of methods mean, and those of tasks, as Markdown."""
+    where = "References in full: docstrings of baselines/ and of krda/estimator.py."
+    return escape(" ".join((f"Methods: {'; '.join(meanings(methods))}. {where}", *namings)))
 
 
 def time_table(runs: pd.DataFrame) -> str:
@@ -116,9 +115,11 @@ def contents(root: Path) -> dict[Path, str]:
     """What is between the marks of which document of the repository."""
     results = root / "results"
     tables = results / "tables"
+    titles = {task_naming(name): title.partition(",")[0] for name, title in TITLES.items()}
+    namings = [f"Tasks, {title}: {naming}" for naming, title in titles.items()]
     return {
-        root / "README.md": f"{summary(tables, FEW)}\n\n{escape(methods_glossary(FEW))}",
-        root / "docs" / "reproduction.md": f"{summary(tables)}\n\n{glossary_paragraph()}",
+        root / "README.md": f"{summary(tables, FEW)}\n\n{glossary(FEW)}",
+        root / "docs" / "reproduction.md": f"{summary(tables)}\n\n{glossary(ROWS, namings)}",
         root / "docs" / "performance.md": time_table(to_frame(results)),
     }
 

@@ -18,7 +18,7 @@ from experiments.whole_files import write_text
 
 
 def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:
-    """Write ``NAME``, ``NAME-main`` and ``NAME-appendix`` as Markdown, LaTeX and CSV."""
+    """Write each table as Markdown, LaTeX and CSV: ``NAME``, ``NAME-main``, ``NAME-appendix``."""
     paths = []
     for table in tables:
         for kind, text in (("md", to_markdown(table)), ("tex", to_latex(table))):
@@ -31,13 +31,12 @@ def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:
 def render(
     results: Results, directory: Path, say: Callable[[str], None], *, whole: bool = True
 ) -> bool:
-    """Write tables, figures and report below ``directory``, whose ``records`` the results are of.
+    """Write figures and pages below ``directory``, whose ``records`` the results are of.
 
     ``whole`` says that these are all tables: a part of them has no comparison, claims or report.
     ``say`` takes a few words on what is being done. Returns whether every figure could be made.
     """
     tables, figures = directory / "tables", directory / "figures"
-    render_tables([*results.tables, *results.parts], tables)
     drawn, failures = render_figures(results, figures, say)
     if whole:
         say("writing the report")

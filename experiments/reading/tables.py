@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.analysis.comparisons import average_ranks, task_means
-from experiments.analysis.rounding import MISSING, number
+from experiments.analysis.rounding import number
 from experiments.analysis.table import Table
 from experiments.analysis.verdicts import HALF, MARGIN
 from experiments.reading import markdown, wording
@@ -128,25 +128,17 @@ def _two_measures(table: Table) -> pd.DataFrame:
         {
             "Method": row.label,
             "accuracy": wording.mean_text(row, "ours"),
-            "rank": _rank(ranks["mean"], row.Index),
-            "balanced accuracy": _plain(math.nan if row.incomplete else balanced[row.Index]),
-            "rank by it": _rank(ranks["balanced"], row.Index),
+            "rank": wording.rank_text(ranks["mean"].get(row.Index, math.nan)),
+            "balanced accuracy": number(math.nan if row.incomplete else balanced[row.Index]),
+            "rank by it": wording.rank_text(ranks["balanced"].get(row.Index, math.nan)),
         }
         for row in means.itertuples()
     )
 
 
-def _rank(ranks: pd.Series, method: str) -> str:
-    return f"{ranks[method]:.2f}" if method in ranks else MISSING
-
-
-def _plain(value: float) -> str:
-    return MISSING if math.isnan(value) else number(value)
-
-
 def _balanced_grids(table: Table) -> list[pd.DataFrame]:
     cells = table.cells
-    texts = cells.assign(text=cells.balanced.map(_plain)).pivot(
+    texts = cells.assign(text=cells.balanced.map(number)).pivot(
         index="label", columns="task_label", values="text"
     )
     texts = texts.reindex(cells.label.unique()).rename_axis(index="Method", columns=None)

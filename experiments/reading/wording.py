@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from experiments.analysis.rounding import MISSING, number, signed
 from experiments.analysis.verdicts import WIDEST, Verdict
-from experiments.catalogue import about
+from experiments.catalogue import about, read_config
 from experiments.published import STAND_INS
-from experiments.reading.glossary import task_naming
 from experiments.store.text import one_line
 
 if TYPE_CHECKING:
@@ -51,10 +50,13 @@ def published_text(cell: Any, marks: str) -> str:
     return f"{value} ({marks})" if marks else value
 
 
+def rank_text(rank: float) -> str:
+    """An average rank; a dash for NaN."""
+    return MISSING if math.isnan(rank) else f"{rank:.2f}"
+
+
 def difference_text(cell: Any) -> str:
     """Our value minus the published one, and the verdict's sign."""
-    if math.isnan(cell.difference):
-        return MISSING
     return signed(cell.difference) + SIGNS.get(cell.verdict, "")
 
 
@@ -119,11 +121,18 @@ def _rule(table: Table) -> str:
 
 def glossary(table: Table) -> list[str]:
     """What the names of a table's methods and tasks mean, an item each."""
-    named = [about(method) for method in table.labels]
     naming = task_naming(table.plan.dataset)
-    return [f"{one.label}: {one.meaning}" for one in named if one.meaning] + (
-        [f"Tasks: {naming}"] if naming else []
-    )
+    return meanings(table.labels) + ([f"Tasks: {naming}"] if naming else [])
+
+
+def meanings(methods: Iterable[str]) -> list[str]:
+    """What the labels of methods mean, unless they say it all."""
+    return [f"{one.label}: {one.meaning}" for one in map(about, methods) if one.meaning]
+
+
+def task_naming(dataset: str) -> str:
+    """What the names of a data set's tasks mean; empty if its config says nothing."""
+    return str(read_config("dataset", dataset).get("naming", ""))
 
 
 def failures(table: Table) -> Iterator[str]:

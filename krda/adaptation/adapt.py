@@ -13,9 +13,15 @@ from scipy.stats import mannwhitneyu
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
-from krda.adaptation.methods import METHODS
 from krda.adaptation.verdict import Found, Verdict, judge
 from krda.alignment.auto import AutoAdaptation
+from krda.alignment.estimators import (
+    AffineAlignment,
+    ClassReweighting,
+    ColumnQuantiles,
+    LinearOT,
+    Standardize,
+)
 from krda.alignment.fitting import MAX_ROWS, some_of_each, source_shares
 from krda.tables.encode import TableEncoder
 from krda.tables.errors import TableError
@@ -35,6 +41,27 @@ _WIDTHS = 10.0
 #: A prediction is abstained from if its probability is not at least this far from chance to
 #: certainty.
 _SURE = 0.5
+
+
+def _krda(classifier: Any, seed: int) -> Any:
+    from krda.estimator import KRDA
+
+    return KRDA(
+        alignment="auto", column_order="consensus", classifier=classifier, random_state=seed
+    )
+
+
+#: From a method's name to a function of a classifier and a seed that makes it.
+METHODS: dict[str, Callable[[Any, int], Any]] = {
+    "auto": lambda classifier, seed: AutoAdaptation(classifier, random_state=seed),
+    "plain": lambda classifier, seed: ClassReweighting(classifier, class_shares="source"),
+    "reweighted": lambda classifier, seed: ClassReweighting(classifier),
+    "standardize": lambda classifier, seed: Standardize(classifier),
+    "quantiles": lambda classifier, seed: ColumnQuantiles(classifier),
+    "linear": lambda classifier, seed: LinearOT(classifier),
+    "affine": lambda classifier, seed: AffineAlignment(classifier),
+    "krda": _krda,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,21 +187,7 @@ def adapt(
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two encoded tables and a classifier, to which methods are fitted.
-
-    Attributes
-    ----------
-    encoder : TableEncoder
-    Xs, Xt : ndarray of shape (n_source, d) and (n_target, d)
-    ys : ndarray of shape (n_source,)
-    classifier : str
-    final : estimator
-        The classifier itself, unfitted.
-    random_state : int
-    progress : callable
-    fitted : dict
-        The methods that were fitted, by name.
-    """
+    """Two encoded tables and an unfitted classifier, ``final``; methods are fitted to them once."""
 
     encoder: TableEncoder
     Xs: FloatArray
@@ -208,7 +221,7 @@ class Pair:
             progress(f"an SVM on {len(source)} rows takes long; 'boosting' does not")
         if len(target) < 2:
             raise TableError(
-                f"The target has {len(target)} rows: at least 2 are needed to see how it differs. "
+                f"At least 2 target rows are needed to see how they differ, got {len(target)}. "
                 "For single rows adapt to more, save the model, and predict them by it."
             )
         frames = [frame.drop(columns=[label], errors="ignore") for frame in (source, target)]
@@ -254,6 +267,7 @@ class Pair:
         predicted = auto.predict(self.Xt)
         return Found(
             choice=auto.alignment_.choice,
+            meaning=auto.why().partition("\n")[0],
             labels=[str(c) for c in auto.classes_],
             source_shares=source_shares(own),
             predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),
@@ -275,10 +289,9 @@ def far_outside(X: FloatArray, groups: list[list[int]]) -> NDArray[np.bool_]:
 
 
 def _by_chance(probabilities: FloatArray, codes: NDArray[Any]) -> float:
-    """Probability of ranking rows of a class before others as well as this by chance.
+    """Probability of ranking rows of the class that is ranked best as well as this by chance.
 
-    Of the class that is ranked best, corrected for the number of classes. Frequent classes are no
-    better than rare ones here, as they are in the accuracy.
+    Corrected for the number of classes. In the accuracy frequent classes would count for more.
     """
     each = [
         mannwhitneyu(p[codes == label], p[codes != label], alternative="greater").pvalue

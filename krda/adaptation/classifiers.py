@@ -23,17 +23,9 @@ CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
 class ValidCategories(TransformerMixin, BaseEstimator):
     """Make columns of zeros and ones that an alignment has moved zeros and ones again.
 
-    Parameters
-    ----------
-    groups : list of list of int, default=()
-        Numbers of the columns that are one category each. The largest becomes one, the others
-        zero; a column alone becomes what it is nearer to. Zeros alone, a level that is unknown,
-        stay.
-
-    Examples
-    --------
-    >>> ValidCategories([[0, 1], [2]]).fit_transform([[0.4, 0.7, 0.2, 5.0]]).tolist()
-    [[0.0, 1.0, 0.0, 5.0]]
+    Each of the ``groups`` has the numbers of the columns that are one category. The largest becomes
+    one, the others zero; a column alone becomes what it is nearer to. Zeros alone, a level that is
+    unknown, stay.
     """
 
     def __init__(self, groups: Any = ()) -> None:
@@ -47,16 +39,7 @@ class ValidCategories(TransformerMixin, BaseEstimator):
         return True
 
     def transform(self, X: Any) -> FloatArray:
-        """Give rows with valid categories.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        valid : ndarray of shape (n, d)
-        """
+        """Give rows with valid categories."""
         valid = np.array(X, dtype=np.float64)
         for group in self.groups:
             columns = valid[:, group]

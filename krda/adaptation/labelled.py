@@ -10,8 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from krda.adaptation.adapt import Adaptation, Pair
-from krda.adaptation.methods import METHODS
+from krda.adaptation.adapt import METHODS, Adaptation, Pair
 from krda.adaptation.verdict import Advice, advice_for
 from krda.tables.errors import TableError, listed
 
@@ -24,38 +23,13 @@ _N_METHODS = 4  # that a sentence names
 def compare_methods(
     pair: Pair, labelled: pd.DataFrame | None = None, label: str | None = None
 ) -> pd.DataFrame:
-    """Fit every method, and say how each predicts the target.
+    """Fit every method, and say how each predicts the target: a row a method.
 
-    Parameters
-    ----------
-    pair : Pair
-    labelled : DataFrame, default=None
-        Target rows with labels, which no fit is given.
-    label : str, default=None
-        Their column of labels.
-
-    Returns
-    -------
-    table : DataFrame
-        A row for each method: ``same``, the share of target rows with the prediction of "auto";
-        ``share_...``, of each class among the predictions; and with labelled rows ``rows``,
-        ``right``, ``accuracy`` and its 95 % interval (Wilson's), ``low`` and ``high``; ``better``
-        and ``worse``, the rows that this method gets right and "auto" does not, and the other way
-        round.
-
-    Raises
-    ------
-    TableError
-        Labelled rows that cannot be read, or have labels that the source has not.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> source = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
-    >>> source["kind"] = np.where(source["a"] > 0, "big", "small")
-    >>> pair = Pair.of(source, 3 * source[["a", "b"]], "kind", classifier="logistic")
-    >>> compare_methods(pair)["same"]["auto"]
-    np.float64(1.0)
+    ``same`` is the share of target rows with the prediction of "auto", ``share_...`` that of each
+    class among the predictions. With labelled target rows, which no fit is given, there are also
+    ``rows``, ``right``, ``accuracy`` and its 95 % interval (Wilson's), ``low`` and ``high``;
+    ``better`` and ``worse`` count the rows that this method gets right and "auto" does not, and the
+    other way round. TableError: labels that cannot be read, or that the source has not.
     """
     truth = rows = None
     if labelled is not None:
@@ -76,35 +50,9 @@ def compare_methods(
 def adapt_by_labels(pair: Pair, labelled: pd.DataFrame, label: str) -> Adaptation:
     """Adapt by the method that labelled target rows choose: another than "auto" only if surely.
 
-    Parameters
-    ----------
-    pair : Pair
-    labelled : DataFrame
-        Target rows with labels, which no fit is given.
-    label : str
-        Their column of labels.
-
-    Returns
-    -------
-    adaptation : Adaptation
-        Its method has most labels right among those that beat "auto" by a sign test, one-sided at
-        5 % for all methods together; else it is "auto". The verdict names the accuracies. If the
-        method surely beats the most frequent class, its predictions are advised.
-
-    Raises
-    ------
-    TableError
-        As :func:`compare_methods`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> source = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
-    >>> source["kind"] = np.where(source["a"] > 0, "big", "small")
-    >>> target = 3 * source[["a", "b"]]
-    >>> pair = Pair.of(source, target, "kind", classifier="logistic")
-    >>> adapt_by_labels(pair, target.assign(kind=source["kind"])[:20], "kind").method
-    'auto'
+    It has most labels right among those that beat "auto" by a sign test, one-sided at 5 % for all
+    methods together; without any it is "auto". The verdict names the accuracies. If the method
+    surely beats the most frequent class, its predictions are advised. No fit is given the labels.
     """
     table = compare_methods(pair, labelled, label)
     level = LEVEL / (len(table) - 1)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krda._version import __version__
+from krda.adaptation.files import write_whole
 from krda.tables.errors import TableError
 
 if TYPE_CHECKING:
@@ -194,16 +194,3 @@ def _head(line: bytes, path: str | Path) -> dict[str, Any]:
             "then the table."
         )
     return head
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, or leave the old one as it is."""
-    path = path.resolve()  # a link stays a link
-    temporary = path.with_name(f".krda-{secrets.token_hex(4)}.part")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)

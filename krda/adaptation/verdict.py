@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from krda.alignment.auto import _SHIFTS
 from krda.alignment.choice import DEVIATIONS, Candidate, Choice
 from krda.printing import printable
 from krda.validation import FloatArray
@@ -41,41 +40,25 @@ _ADVICE: dict[str, Advice] = {
 }
 
 
+# What the two numbers of a candidate are of.
+_PARTS = ("In all columns together", "Between the classes")
+
+
 @dataclass(frozen=True)
 class Found:
-    """What the verdict is made from.
-
-    Attributes
-    ----------
-    choice : Choice
-        Of :func:`krda.alignment.choice.choose`.
-    labels : list of str
-        The classes, sorted.
-    source_shares, predicted_shares : ndarray of shape (n_classes,)
-        Shares of the classes among the source's labels and among the predictions.
-    agreement : float
-        Share of target rows on which all classifiers that vote agree.
-    source_accuracy : float
-        Of the plain classifier, on source rows that were left out.
-    majority : float
-        Share of the most frequent class among these rows.
-    by_chance : float
-        Probability that a classifier that knows nothing ranks these rows as well.
-    target_rows : int
-    outlying : float
-        Share of target rows that are far from the others in some column.
-    """
+    """What the verdict is made from; shares of classes are in the order of the labels."""
 
     choice: Choice
+    meaning: str  # of the shift, in words
     labels: list[str]
     source_shares: FloatArray
     predicted_shares: FloatArray
-    agreement: float
-    source_accuracy: float
-    majority: float
-    by_chance: float
+    agreement: float  # share of target rows on which all classifiers that vote agree
+    source_accuracy: float  # of the plain classifier, on source rows that were left out
+    majority: float  # share of the most frequent class among these
+    by_chance: float  # probability that a classifier that knows nothing ranks these as well
     target_rows: int
-    outlying: float
+    outlying: float  # share of target rows that are far from the others in some column
 
 
 @dataclass(frozen=True)
@@ -173,17 +156,9 @@ def advice_for(shift: str, method: str) -> Advice:
 def judge(found: Found) -> Verdict:
     """Say what to use.
 
-    A verdict of "none" has one of four reasons: the columns do not tell the classes apart even in
-    the source; the target has too few rows; two rotations explain the target equally well and
-    exchange the classes; or the classifiers that vote contradict each other.
-
-    Parameters
-    ----------
-    found : Found
-
-    Returns
-    -------
-    verdict : Verdict
+    "None" has one of four reasons: the columns do not tell the classes apart even in the source;
+    the target has too few rows; two rotations explain the target equally well and may exchange the
+    classes; or the classifiers that vote contradict each other.
     """
     choice = found.choice
     reason = ""
@@ -214,7 +189,7 @@ def judge(found: Found) -> Verdict:
         "majority": round(found.majority, 4),
         "outlying": round(found.outlying, 4),
     }
-    line = f"{_USE[advice]}. {reason or _SHIFTS[choice.shift]}"
+    line = f"{_USE[advice]}. {reason or found.meaning}"
     return Verdict(advice, line, _evidence(found), numbers)
 
 
@@ -225,10 +200,10 @@ def _evidence(found: Found) -> list[str]:
     after = ""
     if choice.shift != "none":
         best = "the best of " if len(used) > 1 else ""
-        after = f", and {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
+        after = f", and by {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
     sentences.append(
-        f"The source lies {_of_noise([plain])} deviations of the noise from the target{after}; up "
-        f"to {DEVIATIONS:g} may be chance."
+        f"{_PARTS[int(plain.deviations.argmax())]}, source and target differ by "
+        f"{_of_noise([plain])} deviations of the noise{after}; up to {DEVIATIONS:g} may be chance."
     )
     if choice.shift in ("class shares", "both"):
         sentences.append(f"Class shares of the target: {_shares(found, used[0].shares)}.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from krda.adaptation.saving import write_whole
+from krda.adaptation.files import write_whole
 from krda.tables.errors import NUMBER, TableError, listed
 
 #: Columns that are written beside the predictions, whatever the tables are.
@@ -20,7 +20,9 @@ _FORMULA = r"(?s)(\s*[=+\-@＝＋－＠]|[\t\r\n]).*\w.*"
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path], *, force: bool) -> None:
-    """Raise a TableError if a file could not, or should not, be written."""
+    """Raise FileNotFoundError for an input, TableError for a file that should not be written."""
+    for path in inputs:
+        path.stat()
     for path in outputs:
         folder = path.resolve().parent
         if path.exists() and not path.is_file():

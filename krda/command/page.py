@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader
 
 from krda.adaptation.adapt import Adaptation, far_outside
 from krda.adaptation.classifiers import ValidCategories
-from krda.adaptation.saving import write_whole
+from krda.adaptation.files import write_whole
 from krda.diagnostics import column_distances
 from krda.tables.errors import listed
 from krda.validation import FloatArray

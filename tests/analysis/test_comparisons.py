@@ -19,6 +19,7 @@ from experiments.analysis.comparisons import (
     average_ranks,
     compare,
     compared,
+    holm,
     interquartile_mean,
     left_out,
     nemenyi,
@@ -75,6 +76,11 @@ def signed_rank_p(difference: np.ndarray) -> float:
     observed = abs(np.sum(ranks * np.sign(difference[difference != 0])))
     signs = np.array(list(itertools.product((-1, 1), repeat=len(ranks))))
     return float(np.mean(np.abs(signs @ ranks) >= observed - 1e-9))
+
+
+def test_holms_p_values_are_those_of_an_example_worked_by_hand():
+    p = pd.Series({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert holm(p).to_dict() == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
 
 
 class TestPairedTests:

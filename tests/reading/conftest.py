@@ -14,7 +14,7 @@ from made_up import write_records
 from experiments.analysis.table import Table
 from experiments.cells.plan import TablePlan, curves_of, load_table
 from experiments.reading import figures
-from experiments.reading.render import render
+from experiments.reading.render import render, render_tables
 from experiments.reading.results import Results, read_results
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
@@ -62,6 +62,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     store = RecordStore(directory / "records")
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     results = read_results(plans, curves_of(plans), to_frame(directory))
+    render_tables([*results.tables, *results.parts], directory / "tables")
     with few_figures():
         assert render(results, directory, str)
     return Rendered(directory, plans, results)

@@ -10,8 +10,8 @@ from made_up import runs_of
 from experiments.catalogue import config_names
 from experiments.cells.plan import load_table
 from experiments.published import METHODS
-from experiments.reading.glossary import methods_glossary, task_naming
 from experiments.reading.readme import ROWS, summary, time_table
+from experiments.reading.wording import meanings, task_naming
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = (
@@ -56,8 +56,8 @@ def test_beside_simulated_data_is_how_far_the_cells_are(tmp_path):
 
 def test_every_abbreviation_and_every_table_with_names_of_tasks_is_explained():
     for method in METHODS.values():
-        assert methods_glossary([method]), method
-    assert methods_glossary(["standardize"]) == ""
+        assert meanings([method]), method
+    assert meanings(["standardize"]) == []
     for name in config_names("table"):
         assert task_naming(load_table(name).dataset), name
 

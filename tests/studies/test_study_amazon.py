@@ -7,7 +7,7 @@ from scipy import sparse
 
 from experiments.cells.plan import load_table
 from experiments.datasets.amazon import DOMAINS, SPLITS
-from experiments.datasets.amazon_raw import Reviews
+from experiments.encoding.reviews import Reviews
 from experiments.reading.markdown import between
 from experiments.reading.results import stored
 from experiments.store.records import RecordStore

@@ -9,7 +9,7 @@ import pandas as pd
 
 from experiments.analysis.cells import KRDA, REFERENCES
 from experiments.analysis.comparisons import average_ranks, families, rank_tests
-from experiments.analysis.rounding import MISSING, number, signed
+from experiments.analysis.rounding import number, signed
 from experiments.analysis.table import Table
 from experiments.published import STAND_INS
 from experiments.reading.figures.accuracy import gap, shown, task_name
@@ -59,7 +59,7 @@ def draw_means(table: Table) -> Any:
     with new_figure(HALF_WIDTH, _ROW * len(rows) + 0.8, table.title, seen, finding) as figure:
         axis = figure.subplots()
         texts = (
-            MISSING if row.ours != row.ours else number(row.ours) + "†" * row.incomplete
+            number(row.ours) + "†" * (row.incomplete and row.ours == row.ours)
             for row in rows.itertuples()
         )
         _rows(axis, rows, texts, "", "")
@@ -112,7 +112,7 @@ def draw_gains(table: Table) -> Any:
         axis.axvline(0, color=OTHER, lw=0.8)
         places = cells.method.map({method: place for place, method in enumerate(rows.index)})
         axis.scatter(cells.ours, places, s=9, color=FAINT, alpha=0.45, lw=0)
-        texts = (MISSING if gain != gain else signed(gain) for gain in rows.ours)
+        texts = map(signed, rows.ours)
         real = STAND_INS.get(table.plan.dataset, "").upper()
         paper = f"paper's mean{f', {real}' if real else ''}" if table.published else ""
         _rows(axis, rows, texts, paper, "mean of ours")

@@ -9,7 +9,7 @@ from experiments.catalogue import about, config_names
 from experiments.cells.configuration import cell_from_config, cells_of, compose_config
 from experiments.cells.plan import load_table
 from experiments.cells.protocol import Protocol
-from experiments.directories import COMMITTED_RESULTS, DEFAULT_RESULTS
+from experiments.commands import COMMITTED_RESULTS, DEFAULT_RESULTS
 from krda.base import DomainAdaptationClassifier
 
 METHODS = config_names("method")

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from experiments.datasets import amazon_raw, raw
+from experiments.datasets import raw
 from experiments.datasets.amazon import (
     DEFAULT_PATH,
     DOMAINS,
@@ -20,12 +20,13 @@ from experiments.datasets.amazon import (
     read_arrays,
     read_metadata,
 )
-from experiments.datasets.amazon_encoder import (
+from experiments.encoding import reviews as reviews_module
+from experiments.encoding.encoder import (
     SourceEncoder,
     describe_run,
     encode_domains,
 )
-from experiments.datasets.amazon_raw import Reviews, load_reviews
+from experiments.encoding.reviews import Reviews, load_reviews
 from scripts import encode_amazon
 
 N_TERMS = 30
@@ -70,7 +71,7 @@ def raw_folder(
     for (domain, split), rows in reviews.items():
         (folder / f"{DOMAINS[domain]}_{split}.svmlight").write_text(as_svmlight(rows))
     official(folder)
-    monkeypatch.setattr(amazon_raw, "N_TERMS", N_TERMS)
+    monkeypatch.setattr(reviews_module, "N_TERMS", N_TERMS)
     return folder
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from krda import adapt, load, save
+from krda.adaptation.adapt import METHODS
 from krda.adaptation.classifiers import CLASSIFIERS
-from krda.adaptation.methods import METHODS
 from krda.tables.errors import TableError
 
 skops_io = pytest.importorskip("skops.io")

@@ -24,6 +24,7 @@ def found(shift="none", candidates=(), *, ambiguous=False, **changes):
     half = np.array([0.5, 0.5])
     usual = Found(
         choice=Choice(shift, tuple(candidates), ambiguous),
+        meaning="Something is shifted.",
         labels=["a", "b"],
         source_shares=half,
         predicted_shares=np.array([0.3, 0.7]),
@@ -73,7 +74,7 @@ def test_the_evidence_is_five_sentences_at_most_and_the_numbers_are_json():
     voters = [candidate(kind, excess=1.0) for kind in ("standardize", "quantiles", "linear")]
     verdict = judge(found("columns", [plain, *voters], agreement=0.9, outlying=0.1))
     assert len(verdict.evidence) <= 5
-    assert "lies 20 deviations" in verdict.evidence[0]
+    assert "20 deviations" in verdict.evidence[0]
     assert "1.0 after the best of standardize, quantiles and linear" in verdict.evidence[0]
     more = verdict.with_evidence("First.")
     assert (more.evidence[0], more.line) == ("First.", verdict.line)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from experiments.datasets.amazon import DOMAINS, Arrays, encoding_key, label_key
-from experiments.datasets.amazon_raw import Reviews
+from experiments.encoding.reviews import Reviews
 from experiments.whole_files import written_whole
 
 Tensor = torch.Tensor
@@ -43,12 +43,7 @@ Encode = Callable[[sparse.csr_array], NDArray[np.float32]]
 
 DEFAULT_SEED = 0
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "leaky_relu": lambda z: torch.nn.functional.leaky_relu(z, 0.1),
-    "linear": lambda z: z,
-}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 
 
 @dataclass(frozen=True)

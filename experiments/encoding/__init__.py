@@ -1,0 +1,1 @@
+"""How the committed Amazon encodings are made of the raw reviews."""

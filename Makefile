@@ -104,7 +104,7 @@ format: setup ## Put the code into its format
 	$(PY) -m ruff check --fix .
 
 unit: test-setup ## Run the unit tests
-	$(PY) -m pytest --numprocesses auto --dist loadfile
+	$(PY) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test: test-setup lint docs smoke unit ## Check everything: lint, types, docs, smoke run, unit tests
 

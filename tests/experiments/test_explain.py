@@ -122,22 +122,6 @@ def test_a_task_that_is_none_is_refused(task, capsys):
     assert "expected DATASET/TASK" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["moons/40", "krdaa"], "did you mean 'krda'?"),
-        (["mons/40", "krda"], "did you mean 'moons'?"),
-    ],
-)
-def test_a_name_that_is_not_known_is_refused_with_the_one_that_may_be_meant(
-    arguments, said, capsys
-):
-    with pytest.raises(SystemExit) as refused:
-        explain.main(arguments)
-    assert refused.value.code == 2
-    assert said in capsys.readouterr().err
-
-
 def test_an_override_that_hydra_refuses_is_named_without_a_traceback(capsys):
     assert explain.main(["moons/40", "krda", "method.n_component=3"]) == 2
     assert "method.n_component" in capsys.readouterr().err

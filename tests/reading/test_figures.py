@@ -180,13 +180,13 @@ def test_stored_numbers_come_back_and_damaged_files_are_named(tmp_path: Path) ->
             load(path, ROWS)
 
 
-def test_a_figure_that_fails_costs_no_other_one(rendered, tmp_path: Path, monkeypatch) -> None:
+def test_a_figure_that_fails_costs_no_other_one(recorded, tmp_path: Path, monkeypatch) -> None:
     def broken(table, directory):
         yield Figure("", "broken", lambda: 1 / 0)
         yield Figure("", f"accuracy_{table.name}", partial(draw_gains, table))
 
     monkeypatch.setattr("experiments.reading.figures.figures_of", broken)
-    _, failures = render_figures(rendered.results, tmp_path, str)
+    _, failures = render_figures(recorded.results, tmp_path, str)
     assert failures == ["broken: ZeroDivisionError: division by zero"] * 2
     seen, finding, identity = read_words(tmp_path / "accuracy_moons.svg")
     assert all((seen, finding, identity))
@@ -194,7 +194,7 @@ def test_a_figure_that_fails_costs_no_other_one(rendered, tmp_path: Path, monkey
 
 
 def test_a_figure_is_drawn_again_only_if_what_it_is_made_of_has_changed(
-    rendered, tmp_path: Path, monkeypatch
+    recorded, tmp_path: Path, monkeypatch
 ) -> None:
     drawn = []
 
@@ -204,9 +204,9 @@ def test_a_figure_is_drawn_again_only_if_what_it_is_made_of_has_changed(
 
     monkeypatch.setattr("experiments.reading.figures.figures_of", counted)
     contents = {"moons": "a", "hepmass_sim": "b"}
-    render_figures(rendered.results, tmp_path, str)
+    render_figures(recorded.results, tmp_path, str)
     contents["moons"] = "c"
-    render_figures(rendered.results, tmp_path, str)
+    render_figures(recorded.results, tmp_path, str)
     (tmp_path / "numbers.csv").write_text("new")
-    render_figures(rendered.results, tmp_path, str)
+    render_figures(recorded.results, tmp_path, str)
     assert drawn == ["moons", "hepmass_sim", "moons", "moons", "hepmass_sim"]

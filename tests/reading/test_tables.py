@@ -33,8 +33,9 @@ def table_of(values=None, dataset="moons", ours=OURS, part=None) -> Table:
     return Table(plan, runs_of(values, dataset), part)
 
 
-@pytest.mark.parametrize("part", [None, "main", "appendix"])
-@pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
+@pytest.mark.parametrize(
+    ("dataset", "part"), [("moons", None), ("moons", "main"), ("hepmass_sim", "appendix")]
+)
 def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str, part: str | None) -> None:
     table = table_of(dataset=dataset, part=part)
     tex = re.sub(r"\\textbf\{\\boldmath (.*?)\}", r"\1", to_latex(table))
@@ -47,7 +48,7 @@ def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str, part: str 
             )
 
 
-@pytest.mark.parametrize("dataset", ["moons", "amazon", "hepmass_sim"])
+@pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
 def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset: str) -> None:
     table = table_of(dataset=dataset)
     grids = main_grids(table)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from cell_factory import make_cell, without_times
 
 from experiments.cells import repetitions
@@ -17,16 +18,12 @@ from krda.density.training import DivergenceError
 @pytest.mark.parametrize("method", ["krda_random", "ot", "dann", "shot", "kmm"])
 def test_two_runs_of_a_cell_give_the_same_record_apart_from_times(method):
     cell = make_cell(method=method)
-    first, second = run_cell(cell), run_cell(cell)
-    assert first.complete
-    assert without_times(first) == without_times(second)
-
-
-def test_results_do_not_depend_on_what_ran_before_or_on_global_seeds():
-    cell = make_cell(method="krda")
     first = run_cell(cell)
+    assert first.complete
+    # Neither what ran before nor global seeds matter.
     np.random.seed(123)
-    run_cell(make_cell(method="dann"))
+    torch.manual_seed(123)
+    run_cell(make_cell(method="dan"))
     assert without_times(run_cell(cell)) == without_times(first)
 
 

@@ -39,13 +39,6 @@ def test_one_after_another_gives_the_same_outcomes(tmp_path, programs):
     assert alone == list(run_cell(cell).accuracies)
 
 
-def test_an_error_of_one_model_is_its_own(tmp_path, programs):
-    record = run_cell(cell_of(tmp_path, "ok", "raise", "ok"))
-    assert [o.status for o in record.outcomes] == ["done", "failed", "done"]
-    assert "told to fail" in record.outcomes[1].error
-    assert programs == [3]
-
-
 def test_an_error_of_the_whole_lets_each_repetition_run_alone_and_is_printed(
     tmp_path, monkeypatch, capsys
 ):

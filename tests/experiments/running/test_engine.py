@@ -155,16 +155,6 @@ def test_a_record_that_cannot_be_written_ends_the_run_and_keeps_the_others(store
     assert kept in list(store.scan())
 
 
-def test_a_damaged_record_is_made_again(store):
-    cell = make_cell()
-    expected, _ = InProcess(store).run(cell)
-    path = store.path_of(expected)
-    path.write_bytes(path.read_bytes()[:-40])
-    record, ran = InProcess(store).run(cell)
-    assert ran
-    assert without_times(record) == without_times(expected)
-
-
 def test_a_complete_record_is_read_unless_it_is_to_be_made_again(store):
     cell = make_cell()
     first, _ = InProcess(store).run(cell)

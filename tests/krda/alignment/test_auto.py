@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from domain_pairs import DOMAINS, Domains, rotated_moons, shifted_blobs
 from sklearn.datasets import make_moons
@@ -151,21 +150,6 @@ def test_a_pickled_model_does_the_same(voting):
     np.testing.assert_array_equal(again.predict(data.Xt), model.predict(data.Xt))
     np.testing.assert_array_equal(again.transform(data.Xs), model.transform(data.Xs))
     assert again.why() == model.why()
-
-
-def test_columns_of_a_data_frame_are_matched_by_name():
-    data = shifted_blobs()
-    model = AutoAdaptation().fit(
-        pd.DataFrame(data.Xs, columns=list("abcde")), data.ys,
-        pd.DataFrame(data.Xt[:, ::-1], columns=list("edcba")),
-    )  # fmt: skip
-    plain = AutoAdaptation().fit(*data[:3])
-    rows = pd.DataFrame(data.Xt[:, ::-1], columns=list("edcba"))
-    expected = plain.predict(data.Xt)
-    np.testing.assert_array_equal(model.predict(rows), expected)
-    np.testing.assert_array_equal(model.agreement(rows), plain.agreement(data.Xt))
-    source = pd.DataFrame(data.Xs[:, ::-1], columns=list("edcba"))
-    np.testing.assert_allclose(model.transform(source), plain.transform(data.Xs))
 
 
 @pytest.mark.parametrize("data", [rotated_moons(), shifted_blobs()], ids=["moons", "blobs"])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-import numpy as np
 import torch
 
-from krda import RNADE, KnotheRosenblatt
+from krda import RNADE
 from krda.density.gaussian import LinearGaussianDensity
 
 
@@ -18,11 +17,3 @@ def test_saved_densities_are_arrays_and_give_the_same_numbers_again():
         assert not any(isinstance(value, torch.Tensor) for value in state.values())
         again = pickle.loads(pickle.dumps(density))
         assert torch.equal(again.log_prob(x), density.log_prob(x))
-
-
-def test_a_fitted_map_survives_pickle():
-    Xs = np.random.default_rng(0).normal(size=(60, 2))
-    model = KnotheRosenblatt(max_steps=5).fit(Xs, Xs + 1)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.transform(Xs), model.transform(Xs))
-    assert again.history_.best_step == model.history_.best_step

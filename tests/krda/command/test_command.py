@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from csv_files import change, column, set_column
 
-from krda import AutoAdaptation, adapt, load
+from krda import AutoAdaptation, __version__, adapt, load
 from krda.__main__ import CLASSIFIERS, METHODS, main
 from krda.adaptation.adapt import METHODS as MADE_METHODS
 from krda.adaptation.classifiers import CLASSIFIERS as MADE_CLASSIFIERS
@@ -348,3 +348,8 @@ def test_an_output_that_ends_costs_the_text_alone(files, capsys, monkeypatch, en
         assert run() == 3
     assert "prediction" in pd.read_csv("predictions.csv")
     assert ("No space" in capsys.readouterr().err) == (end == "full")
+
+
+def test_the_citation_names_the_version():
+    citation = (Path(__file__).parents[3] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {__version__}\n" in citation

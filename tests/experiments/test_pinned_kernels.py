@@ -63,16 +63,33 @@ def assert_pinned(kernels):
     assert kernels["mkl"] in ("COMPATIBLE", None)
 
 
-@needs_avx2
-def test_a_command_and_its_workers_have_the_pinned_kernels_whatever_the_environment_says():
+@pytest.fixture(scope="module")
+def of_a_command():
+    """Kernels of a command and of its worker, and the modules that deep methods leave loaded."""
     code = (
         "from experiments.threads import limit_threads; limit_threads()\n"
-        "import json; from test_pinned_kernels import kernels_in_use, kernels_of_a_worker\n"
-        "print(json.dumps([kernels_in_use(), kernels_of_a_worker()]))"
+        "import json, sys; from test_pinned_kernels import kernels_in_use, kernels_of_a_worker\n"
+        "import baselines.deep.adversarial, baselines.deep.discrepancy\n"
+        "import baselines.deep.source_hypothesis\n"
+        "kernels = [kernels_in_use(), kernels_of_a_worker()]\n"
+        "print(json.dumps([kernels, list(sys.modules)]))"
     )
     path = os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT), *sys.path])
-    for kernels in json.loads(run(code, **PRESET, PYTHONPATH=path)[0]):
+    return json.loads(run(code, **PRESET, PYTHONPATH=path)[0])
+
+
+@needs_avx2
+def test_a_command_and_its_workers_have_the_pinned_kernels_whatever_the_environment_says(
+    of_a_command,
+):
+    for kernels in of_a_command[0]:
         assert_pinned(kernels)
+
+
+def test_deep_methods_load_nothing_for_images_and_leave_no_stand_in_behind(of_a_command):
+    for name in of_a_command[1]:
+        assert name.split(".")[0] not in ("qpsolvers", "torchvision", "PIL"), name
+        assert not name.startswith("dalib.vision"), name
 
 
 @needs_avx2

@@ -31,6 +31,9 @@ def without_dalib(monkeypatch):
     for name in list(sys.modules):
         if name.split(".")[0] in ("dalib", "qpsolvers", "torchvision"):
             monkeypatch.delitem(sys.modules, name)
+    # So that what a test imports under this name is removed when it ends.
+    monkeypatch.setitem(sys.modules, "qpsolvers", None)
+    monkeypatch.delitem(sys.modules, "qpsolvers")
 
 
 def test_importing_it_is_silent_and_leaves_the_real_qpsolvers_alone(

@@ -56,6 +56,7 @@ LAUNCHERS = {
     "joblib": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
     "submitit": ("hydra/launcher=slurm", "hydra.launcher.partition=short",
                  "hydra.launcher.array_parallelism=3"),
+    "submitit_local": ("hydra/launcher=submitit_local",),
     "ray": ("hydra/launcher=ray", "+hydra.launcher.ray.init.num_cpus=1",
             "+hydra.launcher.ray.init.include_dashboard=false"),
 }  # fmt: skip
@@ -125,7 +126,7 @@ def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
 def test_a_job_that_crashes_costs_itself_alone_and_the_exit_status_says_so(
     tmp_path, launcher, cluster
 ):
-    pytest.importorskip(f"hydra_plugins.hydra_{launcher}_launcher")
+    pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     done = multirun(
         tmp_path, cluster, *LAUNCHERS[launcher], "method=source_only",
         "classifier._target_=odd_classifiers.Odd",

@@ -34,11 +34,12 @@ class Rendered(NamedTuple):
 
 @contextmanager
 def few_figures() -> Iterator[None]:
-    """Two kinds of figures: the others take long to save, and are drawn in test_figures.py."""
+    """Three kinds of figures: the others take long to save, and are drawn in test_figures.py."""
     every = figures.figures_of
 
     def chosen(table: Table, directory: Path) -> Iterator[figures.Figure]:
-        return (f for f in every(table, directory) if f.name.startswith(("accuracy", "differ")))
+        kinds = ("accuracy", "differ", "means")
+        return (f for f in every(table, directory) if f.name.startswith(kinds))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "figures_of", chosen)

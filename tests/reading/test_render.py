@@ -36,7 +36,7 @@ def test_every_file_is_written(rendered) -> None:
         "placebo.csv", "claims.md", "provenance.md",
     }  # fmt: skip
     figures = {path.stem for path in (rendered.directory / "figures").glob("*.svg")}
-    kinds = ("accuracy", "differences")
+    kinds = ("accuracy", "differences", "means")
     assert figures >= {f"{kind}_{name}" for kind in kinds for name in NAMES}
 
 

@@ -79,6 +79,15 @@ def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
     assert {p: p.read_bytes() for p in clean_run.rglob("*") if p.is_file()} == before
 
 
+def test_nothing_is_fitted_for_figures_unless_krda_is_among_the_methods(clean_run, monkeypatch):
+    fitted = []
+    monkeypatch.setattr("experiments.fits.update", lambda *_: not fitted.append("once"))
+    for methods, expected in (("sa", []), ("sa,krda", ["once"])):
+        options = ["--method", methods, "--results", str(clean_run)]
+        assert reproduce.main([*SMALL[:4], *options]) == 0
+        assert fitted == expected
+
+
 @pytest.mark.slow
 def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(clean_run, tmp_path):
     clean, kept = contents(clean_run), {}
@@ -98,7 +107,7 @@ def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(cl
             assert "What is done is kept" in out
             assert "Traceback" not in out
         before, kept = kept, contents(tmp_path)  # nothing is damaged
-        assert before.items() <= kept.items() <= clean.items()
+        assert before.items() < kept.items() < clean.items()
     assert reproduce.main([*SMALL, "--results", str(tmp_path)]) == 0
     assert contents(tmp_path) == clean
     for path in (clean_run / "tables").iterdir():
@@ -106,8 +115,9 @@ def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(cl
 
 
 def start(results):
-    """Start a run as a process group of its own."""
-    command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--results", str(results)]
+    """Start a run, cell by cell, as a process group of its own."""
+    options = *SMALL, "--jobs", "1", "--results", str(results)
+    command = [sys.executable, "-m", "experiments.reproduce", *options]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
@@ -192,11 +202,12 @@ def test_an_unknown_method_between_commas_is_refused_with_those_that_there_are(c
 def test_where_nothing_was_run_yet_the_committed_results_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for action, status in (("--status", 0), ("--render", 1)):
-        assert reproduce.main([*SMALL[:4], action]) == status
-        out = capsys.readouterr().out
-        assert out.splitlines()[0] == "Results: reproduction"
-        assert "no records in reproduction" in out
-        assert "--results results" in out
+        for where, options in (("reproduction", ()), ("elsewhere", ("--results", "elsewhere"))):
+            assert reproduce.main([*SMALL[:4], action, *options]) == status
+            out = capsys.readouterr().out
+            assert out.splitlines()[0] == f"Results: {where}"
+            assert f"no records in {where}" in out
+            assert "--results results" in out
     assert list(tmp_path.iterdir()) == []
 
 
@@ -308,6 +319,11 @@ def test_what_a_console_cannot_show_is_escaped_and_lost_output_ends_with_its_own
     assert "could not be written" in lost.stderr
 
 
-def test_a_command_whose_reader_is_gone_ends_with_the_documented_status(clean_run, closed):
+def test_a_command_whose_reader_is_gone_ends_with_the_documented_status(
+    clean_run, closed, tmp_path
+):
     status = ["-m", "experiments.reproduce", *SMALL[:4], "--status", "--results", str(clean_run)]
     assert console(status, closed).returncode == 141
+    cell = ["-m", "experiments.run", "protocol=smoke", "dataset=moons", "dataset.task=10"]
+    where = [f"runtime.results={clean_run}", f"hydra.run.dir={tmp_path}"]
+    assert console([*cell, "method=sa", *where], closed).returncode == 141

@@ -74,7 +74,11 @@ def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(
 
 @pytest.mark.parametrize(
     ("override", "said"),
-    [("method=krdaa", "did you mean 'krda'?"), ("dataset.task=q", "named by its angle")],
+    [
+        ("method=krdaa", "did you mean 'krda'?"),
+        ("dataset.task=q", "named by its angle"),
+        ("dataset=csv", "set them: dataset.data.label, dataset.data.source, dataset.data.target"),
+    ],
 )
 def test_a_users_error_is_a_sentence_and_no_traceback(tmp_path, in_process, override, said):
     status, _, err = in_process(tmp_path, override)

@@ -13,6 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
+from baselines.optimal_transport import OptimalTransport
 from krda.base import DomainAdaptationClassifier
 
 
@@ -41,6 +42,16 @@ def test_labels_come_back_as_they_went_in(make_method, blobs):
     np.testing.assert_array_equal(
         np.searchsorted(method.classes_, predicted), numbered.predict(blobs.Xt)
     )
+
+
+def test_labels_may_be_truth_values(blobs):
+    truth = blobs.ys == 1
+    method = OptimalTransport().fit(blobs.Xs, truth, blobs.Xt)
+    assert method.classes_.tolist() == [False, True]
+    predicted = method.predict(blobs.Xt)
+    assert predicted.dtype == bool
+    numbered = OptimalTransport().fit(blobs.Xs, truth.astype(int), blobs.Xt)
+    np.testing.assert_array_equal(predicted, numbered.predict(blobs.Xt))
 
 
 def with_value(X, value):

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,9 @@ def test_predictions_are_those_of_the_library(files, capsys):
     np.testing.assert_array_equal(written["row"], np.arange(80))
     np.testing.assert_array_equal(written["prediction"], expected["prediction"])
     np.testing.assert_allclose(written["probability_upper"], expected["probability_upper"])
-    assert capsys.readouterr().out.startswith(found.verdict.line)
+    out = capsys.readouterr().out
+    assert out.startswith(found.verdict.line)
+    assert f"({written['abstain'].mean():.0%} of the rows" in out.splitlines()[-1]
     # Columns go by name.
     first = (files / "predictions.csv").read_bytes()
     change("target.csv", lambda t: t[["customer", "y", "x"]])
@@ -79,12 +82,25 @@ def test_labels_in_the_target_change_nothing_whatever_they_are(files, capsys):
 def test_check_writes_nothing_and_compare_names_all_methods(files, capsys, monkeypatch):
     monkeypatch.delitem(MADE_METHODS, "krda")  # it takes seconds
     before = set(files.iterdir())
+    assert run("--json", command="check") == 0
+    candidates = json.loads(capsys.readouterr().out)["verdict"]["numbers"]["candidates"]
+    assert any(candidate["chosen"] for candidate in candidates)
     assert run(command="check") == 0
-    assert "quantiles" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    for candidate in candidates:
+        numbers = r"\s+".join(f"{number:.1f}" for number in candidate["deviations"])
+        used = "yes" if candidate["chosen"] else ""
+        assert re.search(rf"(?m)^{candidate['name']}\s+{numbers}\s+{used}\s*$", out)
     assert run("--json", command="compare") == 0
     table = json.loads(capsys.readouterr().out)
     assert [row["method"] for row in table] == list(MADE_METHODS)
     assert table[0]["same"] == 1
+    Path("labelled.csv").write_bytes(Path("source.csv").read_bytes())
+    before.add(files / "labelled.csv")
+    labels = ["--target-labels", "labelled.csv"]
+    for options, named in ([], "--target-labels"), (labels, "accuracy"):
+        assert run(*options, command="compare") == 0
+        assert named in capsys.readouterr().out.splitlines()[-1]
     assert set(files.iterdir()) == before
 
 

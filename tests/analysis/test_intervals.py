@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -20,6 +20,7 @@ from experiments.analysis.intervals import (
 )
 
 
+@settings(max_examples=100)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
 def test_agrees_with_scipys_t_interval_in_any_order(accuracies: list[float]) -> None:
     interval = mean_and_interval(accuracies)
@@ -97,6 +98,7 @@ def test_no_values_or_infinite_ones_are_refused(accuracies: list[float]) -> None
         mean_and_interval(accuracies)
 
 
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 20)), min_size=1, max_size=8))
 def test_ties_are_the_intervals_that_touch_or_overlap_one_of_a_best_mean(cells: list) -> None:
     best = [(m, h) for m, h in cells if m == max(m for m, _ in cells)]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up import OURS as OURS_METHODS
 from made_up import plan_of, random_values, runs_of
@@ -77,6 +77,7 @@ def test_shares_of_moons_are_measured_and_at_most_one(tmp_path) -> None:
     }
 
 
+@settings(max_examples=100)
 @given(percent, width, percent, width)
 def test_verdict_follows_from_difference_and_tolerance(
     ours: float, half: float, theirs: float, their_half: float

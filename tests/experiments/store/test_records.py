@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.store.records import (
@@ -64,6 +64,7 @@ errors = st.text(st.characters(), min_size=1).filter(lambda text: text.strip() !
 
 
 class TestRoundTrip:
+    @settings(max_examples=100)
     @given(
         st.dictionaries(st.text(), st.lists(values)), st.floats(0, 1), st.integers(0, 2**64), errors
     )
@@ -200,6 +201,7 @@ def test_a_record_that_contradicts_its_config_is_damaged(
     assert [damage.path for damage in store.scan().damaged] == [path]
 
 
+@settings(max_examples=100)
 @given(st.text(st.characters()))
 def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text: str) -> None:
     line = one_line(text)

@@ -27,7 +27,7 @@ setup: $(VENV)/installed ## Make the virtual environment, with the pinned versio
 # What only tests need comes on top, so that whoever reproduces the tables does without.
 test-setup: $(VENV)/test-installed
 
-EXTRAS := benchmark-lean,tables,sweep,dev
+EXTRAS := benchmark-lean,cli,tables,sweep,dev
 # dalib asks for torchvision, which nothing here imports; Ray's launcher for an older cloudpickle
 # than Dask's: they come without what they ask for.
 WITHOUT_NEEDS := dalib

@@ -25,6 +25,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,7 +195,10 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
 
         # Of all tables together: a part of them would leave out the others' cells.
         whole = not options.table
-        results = read_results(tables, curves_of(tables), to_frame(options.results))
+        frame = to_frame(options.results)
+        if options.method and not whole:
+            tables = [_shortened(plan, {*options.method, *frame.method}) for plan in tables]
+        results = read_results(tables, curves_of(tables), frame)
         reading.render_tables([*results.tables, *results.parts], options.results / "tables")
         write_all_csv(options.results)
     show_results(results.tables, options.method)
@@ -206,14 +210,24 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
             fitted = fits.update(tables, options.results / "figures", narrated, print)
         drawn = reading.render(results, options.results, narrated, whole=whole)
     name = "report.html" if whole else f"tables/{tables[0].name}.md"
-    print(f"Open {options.results / name}")
+    print(f"Open {options.results / name}, which explains words and marks")
     committed = options.results.resolve() == COMMITTED_RESULTS.resolve()
     if not (options.render or committed) and options.protocol == "paper":
         from experiments.analysis.agreement import agreement_lines, records_by_cell
 
         both = (records_by_cell(results) for results in (COMMITTED_RESULTS, options.results))
-        print("Beside the committed results:", *agreement_lines(*both), sep="\n  ")
+        print(
+            "Beside the committed results, all cells that both directories have:",
+            *agreement_lines(*both),
+            sep="\n  ",
+        )
     return int(not (fitted and drawn))
+
+
+def _shortened(plan: TablePlan, methods: set[str]) -> TablePlan:
+    """Leave out the methods that were neither asked for nor run."""
+    paper, ours = (tuple(m for m in own if m in methods) for own in (plan.paper, plan.ours))
+    return replace(plan, paper=paper, ours=ours)
 
 
 def print_ledger(failures: Sequence[Ended], options: argparse.Namespace) -> None:

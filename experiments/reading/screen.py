@@ -22,6 +22,8 @@ def show_results(tables: Sequence[Table], methods: Sequence[str] | None) -> None
     """Print the methods that were asked for, or of several tables those that matter most."""
     for table in in_order(tables):
         few = None if len(tables) == 1 else ("source_only", *leaders(table), KRDA)
+        if few and "" in few:  # KRDA has not been run
+            few = tuple(table.cells.method[table.cells.recorded])
         means = table.means["mean"]
         grid = Grid(
             Column("Method", width=29, no_wrap=True), Column("Mean (%)", width=13, justify="right"),

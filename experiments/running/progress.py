@@ -80,4 +80,5 @@ class RunProgress:
             return ""
         # Of a cell that was never run, the average is the best guess. No cell halves.
         total = sum(known) / len(known) * len(self.open)
-        return f"{before}about {max(total / self.n_workers, max(known)) / 60:.1f} min left"
+        minutes = max(total / self.n_workers, max(known)) / 60
+        return before + ("under a minute left" if minutes < 1 else f"about {minutes:.1f} min left")

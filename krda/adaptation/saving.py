@@ -177,6 +177,11 @@ def import_skops() -> Any:
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
         import skops.io
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "skops is missing, which saves and loads models: install krda with its extra 'cli'.",
+            name=error.name,
+        ) from error
     finally:
         for name in hidden:
             del sys.modules[name]

@@ -193,13 +193,14 @@ def _evidence(found: Found) -> list[str]:
     choice = found.choice
     plain, used = choice.candidates[0], choice.chosen
     sentences = []
-    after, limit = "", DEVIATIONS if used[0].class_shares == "source" else SHARES_DEVIATIONS
+    limit = DEVIATIONS if used[0].class_shares == "source" else SHARES_DEVIATIONS
+    after = ""
     if choice.shift != "none":
-        best = "the best of " if len(used) > 1 else ""
-        after = f", and by at most {_of_noise(used)} after {best}{_joined([c.name for c in used])}"
+        names = _joined([_in_words(c) for c in used]) + (", which vote" if len(used) > 1 else "")
+        after = f" With {names}, {_of_noise(used)} are left."
     sentences.append(
-        "Of all columns together or between the classes, source and target differ by at most "
-        f"{_of_noise([plain])} deviations of the noise{after}; up to {limit:g} may be chance."
+        f"Source and target differ by {_of_noise([plain])} deviations of the noise; up to "
+        f"{limit:g} may be chance.{after}"
     )
     if choice.shift in ("class shares", "both"):
         sentences.append(f"Class shares of the target: {_shares(found, used[0].shares)}.")
@@ -229,6 +230,13 @@ def _of_noise(candidates: list[Candidate]) -> str:
     """Write what the best of some candidates leaves."""
     least = max(0.0, min(float(c.deviations.max()) for c in candidates))
     return f"{least:.0f}" if least >= 10 else f"{least:.1f}"
+
+
+def _in_words(candidate: Candidate) -> str:
+    words = [] if candidate.kind == "none" else [candidate.kind]
+    if candidate.class_shares == "estimated":
+        words.append("other class shares")
+    return " and ".join(words) or "the source as it is"
 
 
 def _joined(names: list[str]) -> str:

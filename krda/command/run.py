@@ -94,7 +94,10 @@ def compare(options: argparse.Namespace, console: Console) -> Status:
     if labelled is None:
         text += "Which method is right cannot be seen from this: --target-labels FILE shows it."
     else:
-        text += "accuracy: on the labelled target rows, with a 95 % interval from low to high."
+        text += (
+            "accuracy: on the labelled target rows, with a 95 % interval from low to high.\n"
+            "better, worse: labelled rows that only this method, or only auto, gets right."
+        )
     console.result(text, table.reset_index().to_dict("records"))
     return 0
 
@@ -190,12 +193,13 @@ def _candidates(verdict: Any) -> str:
     found = pd.DataFrame(verdict.numbers["candidates"])
     table = pd.DataFrame(
         found.deviations.tolist(), found.name.rename(None), ["all columns", "between the classes"]
-    ).fillna(np.inf)  # noise that is zero
+    )
+    table = table.fillna(np.inf).clip(lower=0)  # noise that is zero; less than nothing left
     table["used"] = np.where(found.chosen, "yes", "")
     return (
         "What each candidate leaves of the shift, in deviations of the noise; up to "
-        f"{DEVIATIONS:g} may be chance ({SHARES_DEVIATIONS:g} with other class shares):\n"
-        f"{table.round(1).to_string()}"
+        f"{DEVIATIONS:g} may be chance, with other class shares up to {SHARES_DEVIATIONS:g}; those "
+        f"that are used vote if there are several:\n{table.round(1).to_string()}"
     )
 
 

@@ -75,7 +75,7 @@ def test_the_evidence_is_five_sentences_at_most_and_the_numbers_are_json():
     verdict = judge(found("columns", [plain, *voters], agreement=0.9, outlying=0.1))
     assert len(verdict.evidence) <= 5
     assert "20 deviations" in verdict.evidence[0]
-    assert "1.0 after the best of standardize, quantiles and linear" in verdict.evidence[0]
+    assert "With standardize, quantiles and linear, which vote, 1.0 are left" in verdict.evidence[0]
     more = verdict.with_evidence("First.")
     assert (more.evidence[0], more.line) == ("First.", verdict.line)
     assert len(more.evidence) <= 5

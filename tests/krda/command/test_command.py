@@ -88,7 +88,7 @@ def test_check_writes_nothing_and_compare_names_all_methods(files, capsys, monke
     assert run(command="check") == 0
     out = capsys.readouterr().out
     for candidate in candidates:
-        numbers = r"\s+".join(f"{number:.1f}" for number in candidate["deviations"])
+        numbers = r"\s+".join(f"{max(number, 0):.1f}" for number in candidate["deviations"])
         used = "yes" if candidate["chosen"] else ""
         assert re.search(rf"(?m)^{candidate['name']}\s+{numbers}\s+{used}\s*$", out)
     assert run("--json", command="compare") == 0

@@ -233,7 +233,7 @@ def _of_noise(candidates: list[Candidate]) -> str:
 
 
 def _in_words(candidate: Candidate) -> str:
-    words = [] if candidate.kind == "none" else [candidate.kind]
+    words: list[str] = [] if candidate.kind == "none" else [candidate.kind]
     if candidate.class_shares == "estimated":
         words.append("other class shares")
     return " and ".join(words) or "the source as it is"

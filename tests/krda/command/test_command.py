@@ -100,7 +100,7 @@ def test_check_writes_nothing_and_compare_names_all_methods(files, capsys, monke
     labels = ["--target-labels", "labelled.csv"]
     for options, named in ([], "--target-labels"), (labels, "accuracy"):
         assert run(*options, command="compare") == 0
-        assert named in capsys.readouterr().out.splitlines()[-1]
+        assert named in "".join(capsys.readouterr().out.splitlines()[-2:])
     assert set(files.iterdir()) == before
 
 

@@ -23,9 +23,12 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -37,11 +40,11 @@ set_thread_variables()
 
 from experiments.catalogue import CONFIG_DIRECTORY, check_name
 from experiments.cells.cell import Cell
-from experiments.cells.configuration import cell_from_config
+from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import describe_error
 from experiments.commands import check_results, describe
 from experiments.console import narrate, run_command
-from experiments.running.engine import Engine
+from experiments.running.engine import CellError, Engine
 from experiments.running.jobs import JobNote, is_single, ledger, read_notes
 from experiments.settings import check_seconds
 from experiments.store.records import RecordStore
@@ -64,7 +67,8 @@ def job(config: DictConfig) -> float | None:
         else:
             value = _measure(cell, config.runtime, note)
     except (Exception, SystemExit) as error:
-        note.state, note.error = "failed", describe_error(error)
+        said = isinstance(error, CellError)  # where it was raised is in its words
+        note.state, note.error = "failed", str(error) if said else describe_error(error)
         # A sweep goes on: some launchers and sweepers end it if a job raises.
         if not is_single():
             print(f"{' '.join(note.overrides)}: {note.error}", file=sys.stderr)
@@ -132,14 +136,39 @@ _hydra = hydra.main(version_base="1.3", config_path=str(CONFIG_DIRECTORY), confi
 main = _hydra(job)
 
 
+def check_overrides(arguments: Sequence[str]) -> None:
+    """ValueError for a data set, method or setting that is not there, with the one that is meant.
+
+    Hydra would list all names, and advise to append a misspelt setting.
+    """
+    text, groups = "\n".join(arguments), []
+    for group, names in re.findall(r"(?m)^(dataset|method)=([\w,]+)$", text):
+        for name in names.split(","):
+            check_name(group, name)
+        groups.append(f"{group}={names.partition(',')[0]}")
+    keys = re.findall(r"(?m)^((?:dataset|protocol|runtime)(?:\.\w+)+)=", text)
+    known = _settings(OmegaConf.to_container(compose_config(groups))) if keys else []
+    for key in keys:
+        if key not in known:
+            near = get_close_matches(key, known, 1)
+            meant = f"; did you mean {near[0]!r}?" if near else "."
+            raise ValueError(f"There is no setting {key!r}{meant}")
+
+
+def _settings(config: Any, before: str = "") -> list[str]:
+    found = []
+    for name, value in config.items():
+        found.append(before + name)
+        if isinstance(value, dict):
+            found += _settings(value, f"{before}{name}.")
+    return found
+
+
 def command_line() -> int:
     """Run the command line, then report what failed, whichever launcher ran it."""
     status = 0
     try:
-        # Hydra would list all names without the one that is meant.
-        for group, names in re.findall(r"(?m)^(dataset|method)=([\w,]+)$", "\n".join(sys.argv)):
-            for name in names.split(","):
-                check_name(group, name)
+        check_overrides(sys.argv[1:])
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,9 @@ class Csv:
         """Read the two files."""
         if self.score not in ("labels", "agreement"):
             raise ValueError(f"dataset.data.score must be labels or agreement, got {self.score!r}.")
+        for role, path in (("source", self.source), ("target", self.target)):
+            if not Path(path).is_file():
+                raise ValueError(f"dataset.data.{role} must be a file, got {str(path)!r}.")
         source, target = (
             read_table(path, as_text=[self.label]).frame for path in (self.source, self.target)
         )

@@ -7,7 +7,7 @@ import pytest
 from hydra.errors import ConfigCompositionException
 
 from experiments.cells.configuration import compose_config
-from experiments.run import check_runtime, command_line
+from experiments.run import check_overrides, check_runtime, command_line
 from experiments.running.engine import Engine
 from experiments.running.jobs import RememberRun
 from experiments.store.records import RecordStore
@@ -104,3 +104,17 @@ def test_how_a_cell_is_run_is_checked(override, monkeypatch):
     monkeypatch.chdir(ROOT)
     with pytest.raises(ValueError, match=f"^{override.partition('=')[0]} must"):
         check_runtime(compose_config((override,)).runtime)
+
+
+@pytest.mark.parametrize(
+    ("override", "meant"),
+    [
+        ("dataset.angel=40", "dataset.angle"),
+        ("runtime.result=elsewhere", "runtime.results"),
+        ("method=krdaa", "krda"),
+    ],
+)
+def test_a_misspelt_override_is_refused_with_the_one_that_is_meant(override, meant):
+    with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
+        check_overrides(["dataset=moons", override])
+    check_overrides(["-m", "dataset=moons", "dataset.angle=10,20", "method=ot,sa", "+x.y=1"])

@@ -103,10 +103,8 @@ format: setup ## Put the code into its format
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
-# One worker more than there are cores, since some tests wait for processes of their own.
 unit: test-setup ## Run the unit tests
-	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) \
-		$(PY) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(PY) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test: test-setup lint docs smoke unit ## Check everything: lint, types, docs, smoke run, unit tests
 

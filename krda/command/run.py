@@ -197,9 +197,9 @@ def _candidates(verdict: Any) -> str:
     table = table.fillna(np.inf).clip(lower=0)  # noise that is zero; less than nothing left
     table["used"] = np.where(found.chosen, "yes", "")
     return (
-        "What each candidate leaves of the shift, in deviations of the noise; up to "
-        f"{DEVIATIONS:g} may be chance, with other class shares up to {SHARES_DEVIATIONS:g}; those "
-        f"that are used vote if there are several:\n{table.round(1).to_string()}"
+        "What each candidate leaves of the shift, in deviations of the noise. Up to "
+        f"{DEVIATIONS:g} may be chance, or up to {SHARES_DEVIATIONS:g} with other class shares. If several are "
+        f"used, they vote.\n{table.round(1).to_string()}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,9 +44,13 @@ def config_names(group: str) -> tuple[str, ...]:
 def check_name(group: str, name: str) -> None:
     """ValueError unless a group has a config of this name; it names one that may be meant."""
     if name not in (known := config_names(group)):
-        near = difflib.get_close_matches(name, known, 1)
-        meant = f"; did you mean {near[0]!r}?" if near else "."
-        raise ValueError(f"There is no {group} {name!r}{meant} It can be {', '.join(known)}.")
+        raise ValueError(f"{unknown(group, name, known)} It can be {', '.join(known)}.")
+
+
+def unknown(what: str, name: str, known: Sequence[str]) -> str:
+    """A sentence on a name that is not known, with the one that may be meant."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"There is no {what} {name!r}" + (f"; did you mean {near[0]!r}?" if near else ".")
 
 
 def read_config(group: str, name: str) -> dict[str, Any]:

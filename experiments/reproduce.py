@@ -186,7 +186,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         from experiments.threads import limit_threads
 
         limit_threads()
-    with narrate() as narrated:
+    with narrate():
         from experiments.analysis.cells import KRDA
         from experiments.reading import render as reading
         from experiments.reading.results import read_results
@@ -200,7 +200,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
             tables = [_shortened(plan, {*options.method, *frame.method}) for plan in tables]
         results = read_results(tables, curves_of(tables), frame)
         reading.render_tables([*results.tables, *results.parts], options.results / "tables")
-        write_all_csv(options.results)
+        write_all_csv(frame, options.results)
     show_results(results.tables, options.method)
     fitted = True
     with narrate() as narrated:

@@ -24,7 +24,6 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -38,7 +37,7 @@ from experiments.threads import set_thread_variables
 
 set_thread_variables()
 
-from experiments.catalogue import CONFIG_DIRECTORY, check_name
+from experiments.catalogue import CONFIG_DIRECTORY, check_name, unknown
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import describe_error
@@ -150,9 +149,7 @@ def check_overrides(arguments: Sequence[str]) -> None:
     known = _settings(OmegaConf.to_container(compose_config(groups))) if keys else []
     for key in keys:
         if key not in known:
-            near = get_close_matches(key, known, 1)
-            meant = f"; did you mean {near[0]!r}?" if near else "."
-            raise ValueError(f"There is no setting {key!r}{meant}")
+            raise ValueError(unknown("setting", key, known))
 
 
 def _settings(config: Any, before: str = "") -> list[str]:

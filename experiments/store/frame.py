@@ -55,6 +55,6 @@ def write_csv(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-def write_all_csv(results: Path) -> Path:
-    """Write all results as ``results/all.csv``, without the errors' texts."""
-    return write_csv(to_frame(results).drop(columns="error"), Path(results) / "all.csv")
+def write_all_csv(frame: pd.DataFrame, results: Path) -> Path:
+    """Write the frame of all results as ``results/all.csv``, without the errors' texts."""
+    return write_csv(frame.drop(columns="error"), results / "all.csv")

@@ -33,7 +33,9 @@ def test_an_empty_store_gives_a_frame_of_the_same_columns(tmp_path):
 def test_the_csv_holds_every_digit_and_no_error(tmp_path):
     store = RecordStore(tmp_path / "records")
     store.write(make_record("moons", "40", "krda", 0.1 + 0.2, "failed: no, \n numbers"))
-    read = pd.read_csv(write_all_csv(tmp_path), dtype={"task": str, "config": str})
+    read = pd.read_csv(
+        write_all_csv(to_frame(tmp_path), tmp_path), dtype={"task": str, "config": str}
+    )
     assert list(read.columns) == [name for name in COLUMNS if name != "error"]
     assert read.accuracy[0] == 0.1 + 0.2
     assert pd.isna(read.accuracy[1])

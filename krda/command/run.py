@@ -198,8 +198,8 @@ def _candidates(verdict: Any) -> str:
     table["used"] = np.where(found.chosen, "yes", "")
     return (
         "What each candidate leaves of the shift, in deviations of the noise. Up to "
-        f"{DEVIATIONS:g} may be chance, or up to {SHARES_DEVIATIONS:g} with other class shares. If several are "
-        f"used, they vote.\n{table.round(1).to_string()}"
+        f"{DEVIATIONS:g} may be chance, or up to {SHARES_DEVIATIONS:g} with other class shares. "
+        f"If several are used, they vote.\n{table.round(1).to_string()}"
     )
 
 

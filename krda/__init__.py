@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from krda.base import AlignedClassifier as AlignedClassifier
     from krda.base import DomainAdaptationClassifier as DomainAdaptationClassifier
     from krda.density.gaussian import LinearGaussianDensity as LinearGaussianDensity
+    from krda.density.options import TrainingOptions as TrainingOptions
     from krda.density.rnade import RNADE as RNADE
     from krda.density.rnade import RNADEDensity as RNADEDensity
     from krda.density.training import DivergenceError as DivergenceError
     from krda.density.training import TrainingHistory as TrainingHistory
-    from krda.density.training import TrainingOptions as TrainingOptions
     from krda.estimator import KRDA as KRDA
     from krda.transformer import KnotheRosenblatt as KnotheRosenblatt
     from krda.transport import Density as Density
@@ -51,7 +51,7 @@ _MODULES = {
     "RNADEDensity": "density.rnade",
     "Standardize": "alignment.estimators",
     "TrainingHistory": "density.training",
-    "TrainingOptions": "density.training",
+    "TrainingOptions": "density.options",
     "Verdict": "adaptation.verdict",
     "adapt": "adaptation.adapt",
     "knothe_rosenblatt": "transport",

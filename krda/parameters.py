@@ -8,8 +8,8 @@ from typing import Any, Literal
 from sklearn.base import BaseEstimator
 
 from krda.density.mixture import QuantileMethod
+from krda.density.options import TrainingOptions
 from krda.density.processor import find_device
-from krda.density.training import TrainingOptions
 from krda.preprocessing import ColumnOrder, Scaling
 from krda.validation import require_integer, require_number, require_truth
 

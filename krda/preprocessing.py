@@ -29,7 +29,7 @@ process. Journal of Statistical Planning and Inference 139, 3921-3927.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -135,8 +135,7 @@ class ColumnMap:
             rows = slice(start, start + block_rows)
             part = X[rows][:, columns]
             if state is not None:
-                pairs = zip(self.atoms, part.T, places(state[rows], len(columns)).T, strict=True)
-                part = np.column_stack([atoms.spread(x, v) for atoms, x, v in pairs])
+                part = np.column_stack(list(_spread(part, self.atoms, state[rows])))
             yield rows, (part - self.location) / self.scale
 
     def backward(self, Z: FloatArray) -> FloatArray:
@@ -198,21 +197,30 @@ def column_maps(
     pooled = scaling == "pooled"
     searched = (np.vstack([Xs, Xt]),) * 2 if pooled else (Xs, Xt)
     atoms = [tuple(find_atoms(x) if spread else none for x in X.T) for X in searched]
-    as_is = np.zeros(Xs.shape[1]), np.ones(Xs.shape[1])
-    Ss, St = (ColumnMap(a, *as_is).forward(X, seed) for X, a in zip((Xs, Xt), atoms, strict=True))
-    means, deviations = zip(*(_moments(S) for S in (Ss, St)), strict=True)
+    pairs = zip((Xs, Xt), atoms, strict=True)
+    means, variances = np.stack([_moments(X, own, seed) for X, own in pairs], axis=1)
     if pooled:
-        location = (means[0] + means[1]) / 2
-        variance = (((Ss - location) ** 2).mean(axis=0) + ((St - location) ** 2).mean(axis=0)) / 2
-        means, deviations = (location,) * 2, (np.sqrt(variance),) * 2
-    source, target = map(ColumnMap, atoms, means, deviations)
+        location = means.mean(axis=0)
+        variance = (variances + (means - location) ** 2).mean(axis=0)
+        means, variances = [location] * 2, [variance] * 2
+    source, target = map(ColumnMap, atoms, means, np.sqrt(variances))
     return source, target
 
 
-def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations; column by column, whatever the table's layout in memory."""
-    columns = [np.ascontiguousarray(x) for x in X.T]
-    return np.array([np.mean(x) for x in columns]), np.array([np.std(x) for x in columns])
+def _moments(X: FloatArray, atoms: Sequence[Atoms], seed: int) -> FloatArray:
+    """Means and variances (2, d) of the columns with their atoms spread; no copy of the table."""
+    state = row_states(X.T, seed) if any(len(own.values) for own in atoms) else None
+    spread = X.T if state is None else _spread(X, atoms, state)
+    columns = map(np.ascontiguousarray, spread)
+    return np.transpose([(np.mean(x), np.var(x)) for x in columns])
+
+
+def _spread(
+    X: FloatArray, atoms: Sequence[Atoms], state: NDArray[np.uint64]
+) -> Iterator[FloatArray]:
+    """Spread the atoms of the columns, one after another, at places that follow from the states."""
+    for x, own, v in zip(X.T, atoms, places(state), strict=False):
+        yield own.spread(x, v)
 
 
 def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
@@ -228,13 +236,11 @@ def row_states(columns: Iterable[FloatArray], seed: int) -> NDArray[np.uint64]:
     return _mix(state ^ _occurrence(state))
 
 
-def places(state: NDArray[np.uint64], d: int) -> FloatArray:
-    """Uniform numbers (n, d) in [0, 1) that follow from the rows' states (n,)."""
-    numbers = np.empty((len(state), d))
-    for i in range(d):
+def places(state: NDArray[np.uint64]) -> Iterator[FloatArray]:
+    """Columns (n,) of uniform numbers in [0, 1) that follow from the rows' states (n,)."""
+    while True:
         state = _mix(state)
-        numbers[:, i] = (state >> np.uint64(11)) * 2.0**-53
-    return numbers
+        yield (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:

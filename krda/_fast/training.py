@@ -15,12 +15,12 @@ from torch import Tensor
 from krda._fast.objective import Parameters, Rows, gradient, nll, pack
 from krda._switch import accelerates
 from krda.density import training
+from krda.density.options import TrainingOptions
 from krda.density.processor import denormals_as_zero
 from krda.density.rnade import RNADE
 from krda.density.training import (
     Progress,
     TrainingHistory,
-    TrainingOptions,
     batches,
     hold_out,
     n_batches,
@@ -52,8 +52,9 @@ def fit_maximum_likelihood(
 
 
 def _stacked(tables: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-    """Stack the tables of several models, domain by domain."""
-    return [torch.stack(own) for own in zip(*tables, strict=True)]
+    """Stack the tables of several models, domain by domain; that of one model is not copied."""
+    own = zip(*tables, strict=True)
+    return [one[0].unsqueeze(0) if len(one) == 1 else torch.stack(one) for one in own]
 
 
 def _stacks(

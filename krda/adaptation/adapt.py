@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
 from krda.adaptation.verdict import Found, Verdict, judge
-from krda.alignment.auto import _SHIFTS, AutoAdaptation
+from krda.alignment.auto import SHIFTS, AutoAdaptation
 from krda.alignment.estimators import (
     AffineAlignment,
     ClassReweighting,
@@ -22,7 +22,7 @@ from krda.alignment.estimators import (
     LinearOT,
     Standardize,
 )
-from krda.alignment.fitting import MAX_ROWS, some_of_each, source_shares
+from krda.alignment.shares import MAX_ROWS, some_of_each, source_shares
 from krda.tables.encode import TableEncoder
 from krda.tables.errors import TableError
 from krda.tables.labels import labels_of
@@ -267,7 +267,7 @@ class Pair:
         predicted = auto.predict(self.Xt)
         return Found(
             choice=auto.alignment_.choice,
-            meaning=_SHIFTS[auto.shift_],
+            meaning=SHIFTS[auto.shift_],
             labels=[str(c) for c in auto.classes_],
             source_shares=source_shares(own),
             predicted_shares=np.array([(predicted == c).mean() for c in auto.classes_]),

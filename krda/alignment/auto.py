@@ -16,7 +16,8 @@ from krda.base import DomainAdaptationClassifier
 from krda.scikit import classifier_has, new_classifier, seed_from
 from krda.validation import FloatArray
 
-_SHIFTS: dict[Shift, str] = {
+#: What each kind of shift means.
+SHIFTS: dict[Shift, str] = {
     "none": "The target looks like another sample of the source: nothing is adapted.",
     "class shares": "The target holds the classes in other shares; nothing else has changed.",
     "columns": "Columns are shifted or scaled, or linear relations between them have changed.",
@@ -184,7 +185,7 @@ class AutoAdaptation(DomainAdaptationClassifier):
         """
         check_is_fitted(self)
         chosen = [candidate.name for candidate in self.candidates_ if candidate.chosen]
-        lines = [_SHIFTS[self.shift_]]
+        lines = [SHIFTS[self.shift_]]
         lines.append(f"Used: {'; '.join(chosen)}{' (they vote)' if len(chosen) > 1 else ''}.")
         if self.shift_ in ("class shares", "both"):
             shares = zip(self.classes_.tolist(), self.class_shares_, strict=True)

@@ -9,7 +9,9 @@ is fitted to the halves, between which there is nothing to explain.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,13 +23,11 @@ from krda.alignment.fitting import (
     fit_alone,
     fit_jointly,
     fit_map,
-    some_of_each,
-    some_rows,
-    source_shares,
     with_residuals,
 )
 from krda.alignment.noise import split_residuals
 from krda.alignment.rotation import half_turns
+from krda.alignment.shares import some_of_each, some_rows, source_shares
 from krda.validation import FloatArray
 
 Shift = Literal["none", "class shares", "columns", "axes", "both", "unexplained"]
@@ -178,15 +178,21 @@ class _Sample:
         self, kind: Kind, *, estimated: bool = False, near: FloatArray | None = None
     ) -> Candidate:
         """Fit an alignment and compare what it leaves with what splits of the source leave."""
+        rows = self.Xs, self.codes, self.Xt
+        # Between splits a rotation has nothing to find, and is what costs time.
+        still: Kind = "linear" if kind == "affine" else kind
+        fit_split: Callable[..., Fitted]
         if estimated:
             # In the plane every angle is cheap to try; beyond, stay near the map without shares.
             near = near if self.Xs.shape[1] > 2 else None
-            fitted = fit_jointly(kind, self.Xs, self.codes, self.Xt, self.own, near=near)
+            fitted = fit_jointly(kind, *rows, self.own, near=near)
+            fit_split = partial(fit_jointly, still, own=self.own, start=fitted.shares, turns=3)
         else:
-            fitted = fit_alone(kind, self.Xs, self.codes, self.Xt, self.own)
+            fitted = fit_alone(kind, *rows, self.own)
+            fit_split = partial(fit_alone, still, shares=fitted.shares)
         noise = split_residuals(
-            kind, fitted.map(self.Xs), self.codes, fitted.shares, len(self.Xt), self.own,
-            estimated=estimated, seed=self.seed,
+            fit_split, fitted.map(self.Xs), self.codes, fitted.shares, len(self.Xt),
+            by_class=estimated or kind != "none", seed=self.seed,
         )  # fmt: skip
         return Candidate(
             kind, "estimated" if estimated else "source", fitted.shares,

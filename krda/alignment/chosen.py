@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krda.alignment.choice import Candidate, Choice, choose
-from krda.alignment.fitting import (
-    Kind,
-    class_weights,
-    comparable_units,
-    fit_map,
-    map_in_units,
-    some_of_each,
-    some_rows,
-    source_shares,
-)
+from krda.alignment.fitting import Kind, comparable_units, fit_map, map_in_units
+from krda.alignment.shares import class_weights, some_of_each, some_rows, source_shares
 from krda.validation import FloatArray
 
 

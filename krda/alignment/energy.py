@@ -22,11 +22,6 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from krda.validation import FloatArray
 
 
-def mean_distance(X: FloatArray) -> float:
-    """Mean distance of two different rows."""
-    return float(pdist(X).mean())
-
-
 @dataclass(frozen=True)
 class ClassDistances:
     """Mean distances among the classes of a source, and to the rows of a target.
@@ -58,7 +53,7 @@ class ClassDistances:
         pairs = np.outer(counts, counts) - np.diag(counts)
         within = member @ squareform(pdist(Xs)) @ member.T / np.maximum(pairs, 1)
         across = member @ cdist(Xs, Xt).mean(axis=1) / counts
-        return cls(within, across, mean_distance(Xt) if target is None else target)
+        return cls(within, across, float(pdist(Xt).mean()) if target is None else target)
 
     def energy(self, shares: FloatArray) -> float:
         """Energy distance of the source, its classes in these shares, to the target."""

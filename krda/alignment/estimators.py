@@ -12,17 +12,14 @@ from krda.alignment.fitting import (
     ROTATION_PENALTY,
     Fitted,
     Kind,
-    class_weights,
     comparable_units,
     fit_jointly,
     fit_map,
     map_in_units,
-    some_of_each,
-    some_rows,
-    source_shares,
 )
 from krda.alignment.mapping import SourceMapping
 from krda.alignment.maps import gaussian_map
+from krda.alignment.shares import class_weights, some_of_each, some_rows, source_shares
 from krda.alignment.weighting import fit_weighted
 from krda.base import AlignedSource
 from krda.validation import FloatArray, require_number

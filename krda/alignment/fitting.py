@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
-from krda.alignment.energy import ClassDistances, mean_distance
+from krda.alignment.energy import ClassDistances
 from krda.alignment.maps import (
     AffineMap,
     power,
@@ -25,12 +26,10 @@ from krda.alignment.maps import (
     uniform,
 )
 from krda.alignment.rotation import RotationProblem, chance, closest_rotation
+from krda.alignment.shares import class_weights
 from krda.validation import FloatArray
 
 Kind = Literal["none", "standardize", "quantiles", "linear", "affine"]
-
-#: Rows of each domain that are looked at where every row is compared with every other.
-MAX_ROWS = 400
 
 #: Weight c of the penalty on rotations, and that of the penalty on other shares.
 ROTATION_PENALTY, SHARES_PENALTY = 0.5, 0.1
@@ -66,33 +65,6 @@ def map_in_units(
 ) -> FloatArray:
     """Map rows by a map of columns divided by ``scale``; rows that stay keep every bit."""
     return X if map_ is _as_it_is else map_(X / scale) * scale
-
-
-def some_rows(n: int) -> NDArray[np.intp]:
-    """Numbers of evenly spaced rows, :data:`MAX_ROWS` at most."""
-    return np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(np.intp)
-
-
-def some_of_each(codes: NDArray[Any]) -> NDArray[np.intp]:
-    """Numbers of rows, about :data:`MAX_ROWS` at most, evenly spaced within each class.
-
-    A class keeps three rows at least, if it has them.
-    """
-    by_class = np.argsort(codes, kind="stable")
-    first = np.searchsorted(codes[by_class], np.arange(codes.max() + 1))
-    few = np.concatenate([rows[:3] for rows in np.split(by_class, first[1:])])
-    return np.unique(np.concatenate([by_class[some_rows(len(codes))], few]))
-
-
-def source_shares(codes: NDArray[Any]) -> FloatArray:
-    """Shares of the classes 0, 1, ... among the rows."""
-    return np.bincount(codes) / len(codes)
-
-
-def class_weights(codes: NDArray[Any], shares: FloatArray) -> FloatArray:
-    """Weights of sum one that give the classes these shares, equal within a class."""
-    weights = (shares / np.maximum(np.bincount(codes, minlength=len(shares)), 1))[codes]
-    return weights / weights.sum()
 
 
 def fit_map(
@@ -179,7 +151,7 @@ def fit_jointly(
         turns = 1
     elif start is None and len(own) <= _FEW_CLASSES:
         starts += [0.5 * own + 0.5 * one for one in np.eye(len(own))]
-    within = mean_distance(Xt)
+    within = float(pdist(Xt).mean())
     by_chance = chance(len(Xs), len(Xt), within)
     strength = SHARES_PENALTY * by_chance
     ends: list[tuple[float, Fitted]] = []

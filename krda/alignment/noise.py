@@ -7,13 +7,20 @@ of the size that the numbers of rows make it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krda.alignment.fitting import Kind, class_weights, fit_alone, fit_jointly
+from krda.alignment.shares import class_weights
 from krda.validation import FloatArray
+
+if TYPE_CHECKING:
+    from krda.alignment.fitting import Fitted
+
+#: Fits an alignment to source rows, their classes and target rows.
+Fit: TypeAlias = "Callable[[FloatArray, NDArray[Any], FloatArray], Fitted]"
 
 _SPLITS = 20
 
@@ -22,33 +29,26 @@ _MOST = 2 / 3
 
 
 def split_residuals(
-    kind: Kind, mapped: FloatArray, codes: NDArray[Any], shares: FloatArray, n_target: int,
-    own: FloatArray, *, estimated: bool, seed: int,
+    fit: Fit, mapped: FloatArray, codes: NDArray[Any], shares: FloatArray, n_target: int,
+    *, by_class: bool, seed: int,
 ) -> FloatArray:  # fmt: skip
-    """Residuals (n_splits, 2) of an alignment between parts of the mapped source.
+    """Residuals (n_splits, 2) that an alignment leaves between parts of the mapped source.
 
-    They are scaled to the true numbers of rows: a residual of n and m rows is in proportion to
-    1/n + 1/m, with n the effective number of weighted rows.
+    The part that plays the target has the classes in these shares, or, unless ``by_class``, as
+    chance draws them. Residuals are scaled to the true numbers of rows: one of n and m rows is in
+    proportion to 1/n + 1/m, with n the effective number of weighted rows.
     """
     rng = np.random.default_rng(seed)
-    unit = _noise_unit(codes, shares, n_target)
     residuals = []
     for _ in range(_SPLITS):
-        if kind == "none" and not estimated:
-            source, target = _split_anyhow(codes, n_target, rng)
-        else:
+        if by_class:
             source, target = _split(codes, shares, n_target, rng)
-        Xs, own_codes, Xt = mapped[source], codes[source], mapped[target]
-        # A rotation has nothing to find here, and is what costs time.
-        still: Kind = "linear" if kind == "affine" else kind
-        if estimated:
-            fitted = fit_jointly(still, Xs, own_codes, Xt, own, start=shares, turns=3)
         else:
-            fitted = fit_alone(still, Xs, own_codes, Xt, shares)
-        residuals.append(
-            np.array(fitted.residuals) / _noise_unit(own_codes, fitted.shares, len(target))
-        )
-    return unit * np.array(residuals)
+            source, target = _split_anyhow(codes, n_target, rng)
+        fitted = fit(mapped[source], codes[source], mapped[target])
+        unit = _noise_unit(codes[source], fitted.shares, len(target))
+        residuals.append(np.array(fitted.residuals) / unit)
+    return _noise_unit(codes, shares, n_target) * np.array(residuals)
 
 
 def _noise_unit(codes: NDArray[Any], shares: FloatArray, n_target: int) -> float:

@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 
-from krda.alignment.energy import mean_distance
 from krda.validation import FloatArray
 
 _PLANE = 2 * np.pi * np.arange(1, 24) / 24
@@ -95,7 +94,7 @@ def chance(n_source: float, n_target: int, distance: float) -> float:
 def _smallest_turn(problem: RotationProblem, best: FloatArray) -> FloatArray:
     """Take half a turn more if it moves rows less and leaves no more than chance would."""
     n_effective = 1 / float(problem.weights @ problem.weights)
-    bound = chance(n_effective, len(problem.target), mean_distance(problem.target))
+    bound = chance(n_effective, len(problem.target), float(pdist(problem.target).mean()))
     least, smallest = problem.value(best)[0] - problem.moved(best), problem.moved(best)
     found = best
     for signs in half_turns(len(best)):

@@ -44,7 +44,8 @@ def test_counts_with_a_long_tail_are_discrete():
 
 
 def random_places(X, seed):
-    return places(row_states(X.T, seed), X.shape[1])
+    numbers = places(row_states(X.T, seed))
+    return np.column_stack([next(numbers) for _ in X.T])
 
 
 def test_places_are_uniform_independent_and_belong_to_rows():

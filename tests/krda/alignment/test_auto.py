@@ -89,7 +89,7 @@ def test_probabilities_are_the_means_over_the_classifiers(voting):
 def test_why_names_the_shift_and_the_candidates_with_their_numbers(data):
     model = AutoAdaptation().fit(*data()[:3])
     text = model.why()
-    assert text.splitlines()[0] == auto._SHIFTS[model.shift_]
+    assert text.splitlines()[0] == auto.SHIFTS[model.shift_]
     used = next(line for line in text.splitlines() if line.startswith("Used: "))
     for candidate in model.candidates_:
         line = next(line for line in text.splitlines() if line.startswith(f"  {candidate.name}  "))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,15 +14,9 @@ from krda.alignment import choice as choosing
 from krda.alignment import fitting
 from krda.alignment.choice import Candidate, choose
 from krda.alignment.chosen import ChosenAlignment
-from krda.alignment.fitting import (
-    MAX_ROWS,
-    Fitted,
-    class_weights,
-    comparable_units,
-    some_of_each,
-    some_rows,
-)
+from krda.alignment.fitting import Fitted, comparable_units, fit_alone
 from krda.alignment.noise import split_residuals
+from krda.alignment.shares import MAX_ROWS, class_weights, some_of_each, some_rows
 
 
 def moons(angle=0, *, n=200, shares=(0.5, 0.5), seed=0):
@@ -188,7 +183,8 @@ def test_noise_is_what_a_sample_of_the_same_size_leaves():
     means, deviations = [], []
     for seed in range(20):
         Xs, codes, _ = pair(seed)
-        noise = split_residuals("none", Xs, codes, own, 60, own, estimated=False, seed=seed)
+        fit = partial(fit_alone, "none", shares=own)
+        noise = split_residuals(fit, Xs, codes, own, 60, by_class=False, seed=seed)
         means.append(noise.mean(axis=0))
         deviations.append(noise.std(axis=0))
     spread = np.std(left, axis=0)
@@ -201,9 +197,12 @@ def test_what_a_fitted_map_leaves_is_less_by_what_it_fits():
     X, codes = blobs(rng, [40, 40, 40])
     own = np.full(3, 1 / 3)
     means = [
-        split_residuals(kind, X, codes, own, 120, own, estimated=False, seed=0).mean()
+        split_residuals(
+            partial(fit_alone, kind, shares=own), X, codes, own, 120,
+            by_class=kind != "none", seed=0,
+        ).mean()
         for kind in ("none", "standardize", "quantiles")
-    ]
+    ]  # fmt: skip
     assert means[0] > means[1] > means[2]
 
 

@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from krda import AffineAlignment, ClassReweighting, ColumnQuantiles, LinearOT, Standardize
 from krda.alignment import fitting
 from krda.alignment.maps import gaussian_map, quantile_map, standardizing_map, uniform
+from krda.alignment.shares import MAX_ROWS
 
 WITH_SHARES = [Standardize, ColumnQuantiles, AffineAlignment, ClassReweighting]
 MOVING = [Standardize, ColumnQuantiles, LinearOT, AffineAlignment]
@@ -212,6 +213,6 @@ def test_the_map_is_fitted_to_all_rows_and_the_rotation_to_some(monkeypatch):
     monkeypatch.setattr(fitting, "closest_rotation", counted)
     model = AffineAlignment().fit(Xs, np.arange(1500) % 2, Xt)
     assert len(seen) == 1
-    assert seen[0][1] == fitting.MAX_ROWS
-    assert fitting.MAX_ROWS <= seen[0][0] <= fitting.MAX_ROWS + 6
+    assert seen[0][1] == MAX_ROWS
+    assert MAX_ROWS <= seen[0][0] <= MAX_ROWS + 6
     np.testing.assert_allclose(model.transform(Xs).mean(axis=0), Xt.mean(axis=0), atol=1e-9)

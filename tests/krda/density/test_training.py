@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 import torch
 
-from krda.density import training
+from krda.density.options import MAX_HELD_OUT, TrainingOptions
 from krda.density.rnade import RNADE
 from krda.density.training import (
     DivergenceError,
     Progress,
-    TrainingOptions,
     batches,
     fit_maximum_likelihood,
     hold_out,
@@ -167,7 +166,7 @@ def test_without_any_step_the_initial_parameters_are_judged_and_kept():
 
 @pytest.mark.parametrize(
     ("n_rows", "fraction", "expected"),
-    [(100, 0.1, 10), (2, 0.1, 1), (3, 0.9, 2), (30_000, 0.1, training.MAX_HELD_OUT)],
+    [(100, 0.1, 10), (2, 0.1, 1), (3, 0.9, 2), (30_000, 0.1, MAX_HELD_OUT)],
 )
 def test_hold_out_splits_without_overlap_and_leaves_rows_on_both_sides(n_rows, fraction, expected):
     train, held_out = hold_out(n_rows, fraction, torch.Generator().manual_seed(0))

@@ -9,8 +9,9 @@ from rnade_models import make_rnade
 from krda import _switch
 from krda._fast import training as fast
 from krda._fast.objective import Parameters, gradient, nll, pack
+from krda.density.options import TrainingOptions
 from krda.density.rnade import RNADE
-from krda.density.training import TrainingOptions, fit_maximum_likelihood
+from krda.density.training import fit_maximum_likelihood
 
 
 def models_of(n_features, n_domains, seeds, *, sigma_floor=0.05):

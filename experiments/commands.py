@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from omegaconf import DictConfig, OmegaConf
+
 from experiments.catalogue import check_name, config_names
 from experiments.cells.cell import Cell
 from experiments.store.records import Record
@@ -66,6 +68,12 @@ def check_results(name: str, given: object) -> Path:
             f"repository's root, got {text!r}."
         )
     return Path(text)
+
+
+def check_complete(config: DictConfig) -> None:
+    """ValueError if a setting that has no default, such as a file of dataset=csv, has no value."""
+    if missing := sorted(OmegaConf.missing_keys(config)):
+        raise ValueError(f"These have no value yet, set them: {', '.join(missing)}")
 
 
 def nothing_there(results: Path) -> str | None:

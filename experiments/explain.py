@@ -35,7 +35,13 @@ from experiments.catalogue import check_name
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import CellState, cell_state
-from experiments.commands import command_parser, describe, nothing_there, rerun_command
+from experiments.commands import (
+    check_complete,
+    command_parser,
+    describe,
+    nothing_there,
+    rerun_command,
+)
 from experiments.console import run_command
 from experiments.store.records import Record, RecordStore
 
@@ -47,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = (f"dataset={dataset}", f"dataset.task={task}", f"method={options.method}")
     protocol = () if options.protocol == "paper" else (f"protocol={options.protocol}",)
     try:
-        cell = cell_from_config(compose_config((*names, *protocol, *options.overrides)))
+        config = compose_config((*names, *protocol, *options.overrides))
+        check_complete(config)
+        cell = cell_from_config(config)
     except (HydraException, ValueError) as error:
         print(error, file=sys.stderr)
         return 2

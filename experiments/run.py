@@ -41,7 +41,7 @@ from experiments.catalogue import CONFIG_DIRECTORY, check_name, unknown
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.repetitions import describe_error
-from experiments.commands import check_results, describe
+from experiments.commands import check_complete, check_results, describe
 from experiments.console import narrate, run_command
 from experiments.running.engine import CellError, Engine
 from experiments.running.jobs import JobNote, is_single, ledger, read_notes
@@ -56,8 +56,7 @@ def job(config: DictConfig) -> float | None:
     note.write()  # until it is replaced, it tells of a job that was killed
     value = None
     try:
-        if missing := sorted(OmegaConf.missing_keys(config)):
-            raise ValueError(f"These have no value yet, set them: {', '.join(missing)}")
+        check_complete(config)
         check_runtime(config.runtime)
         cell = cell_from_config(config)
         note.cell = cell.label
@@ -66,7 +65,8 @@ def job(config: DictConfig) -> float | None:
         else:
             value = _measure(cell, config.runtime, note)
     except (Exception, SystemExit) as error:
-        said = isinstance(error, CellError)  # where it was raised is in its words
+        # Of a wrong config, as of a cell that cannot be run, the words say all.
+        said = isinstance(error, CellError) or (isinstance(error, ValueError) and not note.cell)
         note.state, note.error = "failed", str(error) if said else describe_error(error)
         # A sweep goes on: some launchers and sweepers end it if a job raises.
         if not is_single():
@@ -145,19 +145,20 @@ def check_overrides(arguments: Sequence[str]) -> None:
         for name in names.split(","):
             check_name(group, name)
         groups.append(f"{group}={names.partition(',')[0]}")
-    keys = re.findall(r"(?m)^((?:dataset|protocol|runtime)(?:\.\w+)+)=", text)
+    keys = re.findall(r"(?m)^((?:dataset|method|protocol|runtime)(?:\.\w+)+)=", text)
     known = _settings(OmegaConf.to_container(compose_config(groups))) if keys else []
     for key in keys:
-        if key not in known:
+        pairs = [pair for name in known for pair in ((key, name), (name, key))]
+        if not any(f"{longer}.".startswith(f"{shorter}.") for longer, shorter in pairs):
             raise ValueError(unknown("setting", key, known))
 
 
 def _settings(config: Any, before: str = "") -> list[str]:
-    found = []
+    """Names of all values, those of a group with its name before them."""
+    found: list[str] = []
     for name, value in config.items():
-        found.append(before + name)
-        if isinstance(value, dict):
-            found += _settings(value, f"{before}{name}.")
+        inner = isinstance(value, dict) and value
+        found += _settings(value, f"{before}{name}.") if inner else [before + name]
     return found
 
 

@@ -83,10 +83,12 @@ def read_notes() -> list[JobNote]:
 def ledger(notes: list[JobNote]) -> list[str]:
     """Lines on the jobs that failed or were lost, each with the command that runs it alone."""
     failed = [note for note in notes if note.state not in ("run", "read")]
+    lost = "began and left no result: it was killed, or is still at work"
+    if len(notes) == 1:  # its command is the one that was typed
+        return [f"{note.cell or 'The job failed'}: {note.error or lost}" for note in failed]
     lines = [f"{len(failed)} of {len(notes)} jobs failed:"] if failed else []
     for note in failed:
-        error = note.error or "began and left no result: it was killed, or is still at work"
-        lines.append(f"  {note.cell or ' '.join(note.overrides)}: {error}")
+        lines.append(f"  {note.cell or ' '.join(note.overrides)}: {note.error or lost}")
         lines.append(f"    python -m experiments.run {shlex.join(note.overrides)}".rstrip())
     return lines
 

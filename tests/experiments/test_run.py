@@ -112,9 +112,11 @@ def test_how_a_cell_is_run_is_checked(override, monkeypatch):
         ("dataset.angel=40", "dataset.angle"),
         ("runtime.result=elsewhere", "runtime.results"),
         ("method=krdaa", "krda"),
+        ("method.n_component=3", "method.n_components"),
     ],
 )
 def test_a_misspelt_override_is_refused_with_the_one_that_is_meant(override, meant):
     with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
         check_overrides(["dataset=moons", override])
-    check_overrides(["-m", "dataset=moons", "dataset.angle=10,20", "method=ot,sa", "+x.y=1"])
+    fine = ["dataset=moons", "dataset.angle=10,20", "method=ot,sa", "method.classifier.C=2"]
+    check_overrides(["-m", *fine, "+x.y=1"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from krda.adaptation.classifiers import CLASSIFIERS, make_classifier
+from krda.adaptation.classifiers import CLASSIFIERS, make_classifier, seconds_of_fit
 from krda.adaptation.verdict import Found, Verdict, judge
 from krda.alignment.auto import SHIFTS, AutoAdaptation
 from krda.alignment.estimators import (
@@ -28,8 +29,8 @@ from krda.tables.errors import TableError
 from krda.tables.labels import labels_of
 from krda.validation import FloatArray
 
-#: Source rows from which the user is told that an SVM takes long.
-_MANY_ROWS = 10_000
+#: Source rows from which progress says how long a fit takes, and seconds that are long.
+_MANY_ROWS, _LONG = 4000, 60.0
 
 #: The plain classifier is checked on some rows of each of so many parts of the source, at most.
 _CHECKED_PARTS = 8
@@ -163,7 +164,7 @@ def adapt(
         Columns that are no features, and columns of numbers that are categories.
     random_state : int, default=0
     progress : callable, default=lambda text: None
-        Gets a line before each long step.
+        Gets a line before each long step, for many rows with the time that it may take.
 
     Raises
     ------
@@ -185,6 +186,10 @@ def adapt(
     return Pair.of(source, target, label, **options).adapt(method)
 
 
+def _silent(text: str) -> None:
+    """Say nothing."""
+
+
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two encoded tables and an unfitted classifier, ``final``; methods are fitted to them once."""
@@ -203,7 +208,7 @@ class Pair:
     def of(
         cls, source: pd.DataFrame, target: pd.DataFrame, label: str, *, classifier: str = "svm",
         drop: Sequence[str] = (), categories: Sequence[str] = (), random_state: int = 0,
-        progress: Callable[[str], None] = lambda text: None,
+        progress: Callable[[str], None] = _silent,
     ) -> Pair:  # fmt: skip
         """Check and encode two tables: see :func:`adapt`."""
         if classifier not in CLASSIFIERS:
@@ -217,8 +222,6 @@ class Pair:
             raise TableError(
                 f"`drop` names the label {label!r}, which is never a feature: leave it out there."
             )
-        if classifier == "svm" and len(source) > _MANY_ROWS:
-            progress(f"an SVM on {len(source)} rows takes long; 'boosting' does not")
         if len(target) < 2:
             raise TableError(
                 f"At least 2 target rows are needed to see how they differ, got {len(target)}. "
@@ -231,15 +234,30 @@ class Pair:
         final = make_classifier(classifier, encoder.groups_, ys, random_state)
         return cls(encoder, Xs, ys, Xt, classifier, final, random_state, progress)
 
-    def fit(self, method: str) -> Any:
-        """Fit a method of :data:`METHODS`, once; raise ValueError for another."""
+    def fit(self, method: str, count: str = "") -> Any:
+        """Fit a method of :data:`METHODS`, once; raise ValueError for another.
+
+        ``count`` goes before its name in the progress, such as "2 of 8, ".
+        """
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
         if method not in self.fitted:
-            self.progress(f"fitting {method}")
+            each = self._seconds_of_fit
+            times = "up to 4 times " if method == "auto" else ""
+            self.progress(f"fitting {count}{method}" + (each and f" ({times}{each})"))
             model = METHODS[method](self.final, self.random_state)
             self.fitted[method] = model.fit(self.Xs, self.ys, self.Xt)
         return self.fitted[method]
+
+    @cached_property
+    def _seconds_of_fit(self) -> str:
+        """About how long a fit of the classifier takes; nothing for few rows, or if none asks."""
+        if self.progress is _silent or len(self.ys) < _MANY_ROWS:
+            return ""
+        seconds = seconds_of_fit(self.final, self.Xs, self.ys)
+        if self.classifier == "svm" and seconds > _LONG:
+            self.progress(f"an SVM on {len(self.ys)} rows takes long; 'boosting' does not")
+        return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
     def adapt(self, method: str = "auto") -> Adaptation:
         """Fit a method, and judge by what "auto" finds."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -16,6 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from krda.validation import FloatArray
+
+#: Numbers of rows on which a fit is timed, to tell how long one of all rows takes.
+TIMED_ROWS = 1000, 3000
 
 CLASSIFIERS = ("svm", "logistic", "forest", "boosting")
 
@@ -69,3 +74,23 @@ def make_classifier(name: str, groups: Any, labels: NDArray[Any], seed: int) -> 
     if name == "forest":
         return make_pipeline(before[0], RandomForestClassifier(random_state=seed))
     return make_pipeline(before[0], HistGradientBoostingClassifier(random_state=seed))
+
+
+def seconds_of_fit(classifier: Any, X: FloatArray, y: NDArray[Any]) -> float:
+    """Tell about how long a fit to all rows takes, from fits to :data:`TIMED_ROWS` of them."""
+    order = np.random.default_rng(0).permutation(len(y))
+    few = [order[y[order] == label][:8] for label in np.unique(y)]  # enough for all folds
+    seconds = []
+    for n in TIMED_ROWS:
+        rows = np.unique(np.concatenate([order[:n], *few]))
+        start = time.perf_counter()
+        with warnings.catch_warnings(action="ignore"):
+            clone(classifier).fit(X[rows], y[rows])
+        seconds.append(time.perf_counter() - start)
+    return extrapolated(seconds, len(y))
+
+
+def extrapolated(seconds: list[float], n: int) -> float:
+    """Seconds for n rows: those of :data:`TIMED_ROWS` grow by a power of n between 1 and 3."""
+    (first, last), power = TIMED_ROWS, np.log(seconds[1] / seconds[0])
+    return float(seconds[1] * (n / last) ** np.clip(power / np.log(last / first), 1, 3))

@@ -35,15 +35,18 @@ def compare_methods(
     if labelled is not None:
         truth = _truth(pair, labelled, label)
         rows = pair.encoder.transform(labelled.drop(columns=[label]))
-    auto = pair.fit("auto")
+    counts = {method: f"{i} of {len(METHODS)}, " for i, method in enumerate(METHODS, 1)}
+    auto = pair.fit("auto", counts["auto"])
+    by_auto = auto.predict(pair.Xt)
+    right = None if rows is None else auto.predict(rows) == truth
     table = {}
-    for method in METHODS:
-        model = pair.fit(method)
+    for method, count in counts.items():
+        model = pair.fit(method, count)
         predicted = model.predict(pair.Xt)
-        table[method] = {"same": (predicted == auto.predict(pair.Xt)).mean()}
+        table[method] = {"same": (predicted == by_auto).mean()}
         table[method] |= {f"share_{c}": (predicted == c).mean() for c in model.classes_}
-        if rows is not None:
-            table[method] |= _of_labels(model.predict(rows) == truth, auto.predict(rows) == truth)
+        if right is not None:
+            table[method] |= _of_labels(model.predict(rows) == truth, right)
     return pd.DataFrame.from_dict(table, orient="index").rename_axis("method")
 
 

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from krda import AutoAdaptation, adapt
 from krda.adaptation.adapt import Pair
-from krda.adaptation.classifiers import CLASSIFIERS, ValidCategories
+from krda.adaptation.classifiers import CLASSIFIERS, TIMED_ROWS, ValidCategories, extrapolated
 from krda.tables.errors import TableError
 
 RNG = np.random.default_rng(0)
@@ -144,3 +144,20 @@ def test_wrong_names_are_refused(options, error):
     source, ys, target, _ = tables()
     with pytest.raises(error):
         adapt(source.assign(y=ys), target, **{"label": "y"} | options)
+
+
+def test_the_time_of_a_fit_grows_by_a_power_of_its_rows_between_one_and_three():
+    first, last = TIMED_ROWS
+    quadratic = extrapolated([0.5, 0.5 * (last / first) ** 2], 10 * first)
+    assert quadratic == pytest.approx(50)
+    assert extrapolated([2.0, 1.0], 2 * last) == pytest.approx(2)  # noise: no faster with more
+    assert extrapolated([1e-3, 10.0], 2 * last) == pytest.approx(80)
+
+
+@pytest.mark.parametrize(("n", "says"), [(120, False), (4500, True)])
+def test_progress_says_how_long_a_fit_to_many_rows_takes(n, says):
+    source, ys, target, _ = tables(n)
+    lines = []
+    adapt(source.assign(y=ys), target, "y", classifier="logistic", progress=lines.append)
+    assert "fitting auto" in [line.partition(" (")[0] for line in lines]
+    assert any("about" in line for line in lines) == says

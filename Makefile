@@ -10,6 +10,10 @@ TABLE ?=
 METHOD ?=
 JOBS ?=
 RESULTS ?=
+# A misspelt variable would run everything.
+ifneq ($(TABLES)$(METHODS),)
+$(error The variables are TABLE and METHOD, such as TABLE="moons amazon")
+endif
 # A sample of the benchmark in under a minute: make bench QUICK=1
 QUICK ?=
 REPRODUCE = $(PY) -m experiments.reproduce $(if $(TABLE),--table $(TABLE)) \
@@ -40,6 +44,8 @@ $(VENV)/installed $(VENV)/test-installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@# What an earlier `pip install .` compiled stays behind and would hide the package.
+	@rm -rf $(VENV)/lib/python*/site-packages/krda
 	$(PIP) setuptools
 	$(PIP) --no-build-isolation --editable ".[$(EXTRAS)]"
 	$(PIP) --no-deps $(WITHOUT_NEEDS)

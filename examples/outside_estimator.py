@@ -1,6 +1,7 @@
 """A method from another library under the benchmark's protocol: CORAL from skada on moons.
 
-    python examples/outside_estimator.py
+    pip install skada
+    PYTHONPATH=. python examples/outside_estimator.py
 
 A method is anything with ``fit(Xs, ys, Xt)`` and ``predict(X)``; target labels never reach it.
 """

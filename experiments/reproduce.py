@@ -103,6 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
     tables = [load_table(name, overrides) for name in names]
     plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
+    rows = {method for plan in plans for method in plan.methods}
+    if strange := [name for name in options.method or () if name not in rows]:
+        print(
+            f"No row of {', '.join(names)}: {', '.join(strange)}. Add it to `ours` in "
+            f"configs/table/{names[0]}.yaml, or run single cells with experiments.run."
+        )
+        return 2
     if options.status or options.check:
         return show_status(plans, store, options.method, check=options.check)
     failures: list[Ended] = []

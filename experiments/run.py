@@ -106,7 +106,8 @@ def _measure(cell: Cell, runtime: DictConfig, note: JobNote) -> float | None:
         narrated(f"loading, then running {cell.label}")
         record, ran = engine.run(cell, force=runtime.force)
     note.state = "run" if ran else "read"
-    print(describe(record))
+    settings = "" if is_single() else f"  [{' '.join(note.overrides)}]"
+    print(f"{describe(record)}{settings}")
     path = os.path.relpath(engine.store.path_of(record), cwd)
     print(f"  {'written to' if ran else 'read from'} {path}")
     for error in record.errors:

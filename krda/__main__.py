@@ -97,6 +97,8 @@ def _of_files(parser: argparse.ArgumentParser, command: str) -> None:
         "(default: found)")  # fmt: skip
     add("--decimal", choices=(".", ","), help="decimal mark of text files (default: found)")
     add("--encoding", help="of text files (default: found)")
+    add("--id", metavar="COLUMN", help="a column that names the rows: no feature, and written "
+        "beside predictions")  # fmt: skip
     add("--quiet", action="store_true", help="print the result and errors alone")
     add("--json", action="store_true", help="print the result as JSON")
 
@@ -118,8 +120,6 @@ def _of_output(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, default=Path("predictions.csv"), metavar="CSV",
         help="where predictions go (default: %(default)s)")  # fmt: skip
     add("--force", action="store_true", help="overwrite files that exist")
-    add("--id", metavar="COLUMN", help="a column that names the rows: no feature, and written "
-        "beside the predictions")  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from experiments.datasets.base import Task
+from experiments.seeds import derive_seed
 from krda.tables.encode import TableEncoder
 from krda.tables.labels import labels_of
 from krda.tables.read import read_table
@@ -24,7 +25,8 @@ class Csv:
     """One task of any name: a labelled source table and a target table with the same columns.
 
     Both tables are encoded together, and columns are centred and scaled by the rows of both. The
-    target rows are also the rows that are scored, as in :mod:`experiments.datasets.tables`.
+    target rows are also the rows that are scored, as in :mod:`experiments.datasets.tables`, in
+    random order: ``protocol.max_rows`` leaves a random part of them.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class Csv:
     score : {"labels", "agreement"}, default="labels"
         "labels" compares predictions with the target's labels. "agreement" needs none: it compares
         them with the predictions of a classifier that is trained on the source as it is.
-    drop : list of str, default=()
+    drop : str or list of str, default=()
         Columns to leave out.
 
     Raises
@@ -48,11 +50,11 @@ class Csv:
     target: str
     label: str
     score: str = "labels"
-    drop: tuple[str, ...] = ()
+    drop: str | tuple[str, ...] = ()
 
     name = "csv"
 
-    task_names = ("own",)
+    task_names = ("labels", "agreement")
 
     def task(self, name: str) -> Task:
         """Read the two files."""
@@ -67,11 +69,14 @@ class Csv:
         ys = labels_of(source, self.label).astype(str)  # text has a checksum, objects have not
         yt = self._target_labels(target, ys) if self.score == "labels" else None
         features = [X.drop(columns=self.label, errors="ignore") for X in (source, target)]
-        encoder = TableEncoder(drop=tuple(self.drop)).fit(*features)
+        drop = (self.drop,) if isinstance(self.drop, str) else tuple(self.drop)
+        encoder = TableEncoder(drop=drop).fit(*features)
         scaler = StandardScaler().fit(np.concatenate([encoder.transform(X) for X in features]))
         Xs, Xt = (scaler.transform(encoder.transform(X)) for X in features)
         if yt is None:
             yt = make_pipeline(StandardScaler(), SVC()).fit(Xs, ys).predict(Xt)
+        order = np.random.default_rng(derive_seed("csv", "order")).permutation(len(Xt))
+        Xt, yt = Xt[order], yt[order]
         return Task.lock("csv", name, source=(Xs, ys), target=(Xt, yt), test=(Xt, yt))
 
     def _target_labels(self, target: pd.DataFrame, ys: NDArray[Any]) -> NDArray[Any]:

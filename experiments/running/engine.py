@@ -83,7 +83,7 @@ class Engine:
             data_sha256 = cell.data_sha256()
             identity = cell.identity(data_sha256)
         except (Exception, SystemExit) as error:  # as many kinds as there are data sets
-            raise CellError(f"no data: {describe_error(error)}") from error
+            raise CellError(f"cannot be run: {describe_error(error)}") from error
         with self._lock(cell).acquire(timeout=wait):
             found = cell_state(cell, self.store)
             if found.state == "done" and found.record is not None and not force:

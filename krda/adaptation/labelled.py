@@ -34,7 +34,10 @@ def compare_methods(
     truth = rows = None
     if labelled is not None:
         truth = _truth(pair, labelled, label)
-        rows = pair.encoder.transform(labelled.drop(columns=[label]))
+        try:
+            rows = pair.encoder.transform(labelled.drop(columns=[label]))
+        except TableError as error:
+            raise TableError(f"The labelled target rows: {error}") from None
     counts = {method: f"{i} of {len(METHODS)}, " for i, method in enumerate(METHODS, 1)}
     auto = pair.fit("auto", counts["auto"])
     by_auto = auto.predict(pair.Xt)

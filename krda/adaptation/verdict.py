@@ -22,6 +22,9 @@ LEAST_AGREEMENT = 0.6
 #: Target rows below which nothing is advised.
 LEAST_ROWS = 20
 
+#: Deviations of the noise beyond which a number says no more.
+_MUCH = 100
+
 #: Chance of taking a useless classifier for a useful one, by source rows that were left out.
 LEVEL = 0.05
 
@@ -229,6 +232,8 @@ def _evidence(found: Found) -> list[str]:
 def _of_noise(candidates: list[Candidate]) -> str:
     """Write what the best of some candidates leaves."""
     least = max(0.0, min(float(c.deviations.max()) for c in candidates))
+    if least > _MUCH:
+        return f"more than {_MUCH}"
     return f"{least:.0f}" if least >= 10 else f"{least:.1f}"
 
 

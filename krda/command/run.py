@@ -13,7 +13,7 @@ import pandas as pd
 from krda.adaptation.saving import load, read_saved, save
 from krda.command.console import Console
 from krda.command.output import check_outputs, identifiers, refuse_formulas, write_predictions
-from krda.tables.errors import listed
+from krda.tables.errors import TableError, listed
 from krda.tables.read import read_table
 
 Status = int
@@ -33,10 +33,6 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
         import jinja2  # noqa: F401
     source, target, labelled = _tables(options, console)
     names = identifiers(target, options.id, options.label)
-    if options.id:
-        options.drop = [name for name in options.drop if name != options.id]
-        source, target = (t.drop(columns=options.id, errors="ignore") for t in (source, target))
-        labelled = None if labelled is None else labelled.drop(columns=options.id, errors="ignore")
     pair = _pair(source, target, options, console)
     from krda.adaptation.labelled import adapt_by_labels
 
@@ -109,7 +105,10 @@ def predict(options: argparse.Namespace, console: Console) -> Status:
     new = _read(options.new, options, console)
     names = identifiers(new, options.id, None)
     found = load(options.model)
-    predicted = found.predict(new if names is None else new.drop(columns=options.id))
+    try:
+        predicted = found.predict(new if names is None else new.drop(columns=options.id))
+    except TableError as error:
+        raise TableError(f"{options.new}: {error}") from None
     write_predictions(options.output, predicted, options.id, names)
     counts = predicted["prediction"].value_counts(normalize=True)
     shares = {str(label): round(share, 4) for label, share in counts.items()}
@@ -167,8 +166,9 @@ def _pair(
 ) -> Any:
     from krda.adaptation.adapt import Pair
 
+    drop = {name: None for name in [*options.drop, options.id] if name}
     pair = Pair.of(
-        source, target, options.label, classifier=options.classifier, drop=options.drop,
+        source, target, options.label, classifier=options.classifier, drop=list(drop),
         categories=options.categories, random_state=options.seed, progress=console.progress,
     )  # fmt: skip
     refuse_formulas(map(str, np.unique(pair.ys)), "The source has labels")
@@ -199,7 +199,9 @@ def _candidates(verdict: Any) -> str:
     return (
         "What each candidate leaves of the shift, in deviations of the noise. Up to "
         f"{DEVIATIONS:g} may be chance, or up to {SHARES_DEVIATIONS:g} with other class shares. "
-        f"If several are used, they vote.\n{table.round(1).to_string()}"
+        "The simplest that explains the shift is used; if none does, those that come nearest, and "
+        "other class shares only if they explain what the others leave. If several are used, they "
+        f"vote.\n{table.round(1).to_string()}"
     )
 
 

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from experiments.cells.configuration import cells_of
+from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.cells.repetitions import run_cell
 from experiments.datasets.base import unlock
 from experiments.datasets.csv import Csv
@@ -31,9 +32,18 @@ def test_two_files_are_a_task_with_target_labels_locked_and_columns_in_common_un
     task = Csv(**files, label="label").task("own")
     assert task.Xs.shape == task.Xt.shape == (60, 3)
     np.testing.assert_allclose(np.concatenate([task.Xs, task.Xt]).mean(axis=0), 0, atol=1e-12)
-    assert unlock(task.yt).tolist() == pd.read_csv(files["target"])["label"].tolist()
+    target = pd.read_csv(files["target"])
+    order = np.argsort(task.Xt[:, 0])  # by size, increasing; the task has its own order
+    assert unlock(task.yt)[order].tolist() == target.sort_values("size")["label"].tolist()
     np.testing.assert_array_equal(task.X_test, task.Xt)
     assert task.sha256 == Csv(**files, label="label").task("own").sha256
+
+
+def test_a_part_of_the_rows_of_a_sorted_file_is_a_random_part(files):
+    pd.read_csv(files["target"]).sort_values("label").to_csv(files["target"], index=False)
+    task = Csv(**files, label="label", drop="plan").task("own")
+    assert task.Xt.shape == (60, 1)
+    assert set(unlock(draw_repetition(task, 0, Protocol(max_rows=20)).y_test)) == {"no", "yes"}
 
 
 def test_a_target_without_labels_is_scored_by_agreement_with_the_source_as_it_is(files):

@@ -41,8 +41,10 @@ SMALL_NETWORK: dict[str, Any] = {
     "random_state": 0,
 }
 
+SMALL_DENSITY: dict[str, Any] = {"hidden_size": 10, "max_steps": 20, "random_state": 0}
+
 METHODS: dict[str, Callable[[], Any]] = {
-    "krda": lambda: KRDA(hidden_size=10, max_steps=20, random_state=0),
+    "krda": lambda: KRDA(**SMALL_DENSITY),
     "source_only": SourceOnly,
     "sa": SubspaceAlignment,
     "sa_2": lambda: SubspaceAlignment(n_components=2),
@@ -65,12 +67,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "class_reweighting": ClassReweighting,
     "auto": AutoAdaptation,
     "krda_auto": lambda: KRDA(
-        hidden_size=10,
-        max_steps=20,
-        alignment="auto",
-        column_order="consensus",
-        n_orders=2,
-        random_state=0,
+        alignment="auto", column_order="consensus", n_orders=2, **SMALL_DENSITY
     ),
 }
 

@@ -9,13 +9,7 @@ import pandas as pd
 import pytest
 
 from krda import KRDA
-from krda.validation import (
-    check_labels,
-    check_rows,
-    require_integer,
-    require_number,
-    require_truth,
-)
+from krda.validation import check_labels, check_rows, require_integer, require_number, require_truth
 
 ROWS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
 DAYS = pd.date_range("2020-01-01", periods=3)

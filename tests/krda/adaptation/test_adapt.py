@@ -30,8 +30,7 @@ def tables(n=120, scale=3.0, shares=(0.5, 0.5), seed=0):
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [["a", "b"], ["10", "9"], [0, 1], [-1, 1], [False, True], ["x y,z", 'q"']],
+    "labels", [["a", "b"], ["10", "9"], [0, 1], [-1, 1], [False, True], ["x y,z", 'q"']]
 )
 def test_predictions_have_the_labels_of_the_source_and_their_probabilities(labels):
     source, ys, target, yt = tables()

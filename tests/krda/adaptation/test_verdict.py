@@ -57,13 +57,7 @@ def test_each_kind_of_shift_has_its_classifier(shift, advice):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"by_chance": 0.06},
-        {"agreement": 0.5},
-        {"ambiguous": True},
-        {"target_rows": 19},
-    ],
+    "changes", [{"by_chance": 0.06}, {"agreement": 0.5}, {"ambiguous": True}, {"target_rows": 19}]
 )
 def test_none_of_the_predictions_is_to_be_used_if_they_are_doubtful(changes):
     assert judge(found("axes", **changes)).advice == "none"

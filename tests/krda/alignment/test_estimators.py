@@ -182,8 +182,7 @@ def test_the_names_of_the_classes_do_not_matter(model, blobs):
 
 
 @pytest.mark.parametrize(
-    "method",
-    [LinearOT, AffineAlignment, lambda c: AffineAlignment(c, class_shares=[0.4, 0.6])],
+    "method", [LinearOT, AffineAlignment, lambda c: AffineAlignment(c, class_shares=[0.4, 0.6])]
 )
 def test_turning_the_axes_of_both_domains_does_not_matter(method):
     rng = np.random.default_rng(0)

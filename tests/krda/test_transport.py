@@ -70,43 +70,16 @@ def test_rosenblatt_of_its_inverse_returns_the_quantiles(d, method):
     np.testing.assert_allclose(density.rosenblatt(density.inverse_rosenblatt(u)), u, atol=1e-9)
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_inverse_of_the_rosenblatt_transform_returns_the_rows(d):
-    density = make_rnade(d, spread=0.5).density(0)
-    x = density.sample(400, torch.Generator().manual_seed(1))
-    u = density.rosenblatt(x)
-    # In the far tails 1 - u has too few digits left to tell x to 1e-9.
-    inner = ((u > 1e-4) & (u < 1 - 1e-4)).all(1)
-    assert int(inner.sum()) > 300
-    np.testing.assert_allclose(density.inverse_rosenblatt(u[inner]), x[inner], atol=1e-9)
-
-
-def test_jacobian_is_lower_triangular_with_a_positive_diagonal():
+def test_jacobian_is_lower_triangular_and_satisfies_the_change_of_variables():
     model = make_rnade(4)
     source, target = model.density(0), model.density(1)
-    for x in source.sample(10, torch.Generator().manual_seed(7)):
+    for x in source.sample(10, torch.Generator().manual_seed(8)):
         jacobian = central_jacobian(lambda rows: knothe_rosenblatt(source, target, rows), x)
         assert float(torch.triu(jacobian, diagonal=1).abs().max()) == 0.0
         assert float(jacobian.diagonal().min()) > 0.0
-
-
-def test_jacobian_satisfies_the_change_of_variables():
-    model = make_rnade(3)
-    source, target = model.density(0), model.density(1)
-    x = source.sample(8, torch.Generator().manual_seed(8))
-    transported = knothe_rosenblatt(source, target, x)
-    log_det = torch.stack(
-        [
-            central_jacobian(lambda rows: knothe_rosenblatt(source, target, rows), row)
-            .diagonal()
-            .log()
-            .sum()
-            for row in x
-        ]
-    )
-    np.testing.assert_allclose(
-        source.log_prob(x), target.log_prob(transported) + log_det, rtol=1e-4, atol=1e-4
-    )
+        transported = knothe_rosenblatt(source, target, x[None])
+        expected = target.log_prob(transported) + jacobian.diagonal().log().sum()
+        np.testing.assert_allclose(source.log_prob(x[None]), expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("rows", [torch.zeros(3, 5), torch.zeros(2)])

@@ -42,4 +42,12 @@ def skewed_columns() -> Domains:
     return Domains(Xs, ys, Xt, yt)
 
 
+def label_shift() -> Domains:
+    """Two classes, half and half in the source and one to seven in the target."""
+    rng = np.random.default_rng(0)
+    ys, yt = np.repeat([0, 1], [80, 80]), np.repeat([0, 1], [20, 140])
+    Xs, Xt = (rng.normal(size=(160, 2)) + 2 * y[:, None] for y in (ys, yt))
+    return Domains(Xs, ys, Xt, yt)
+
+
 DOMAINS = {"moons": rotated_moons, "blobs": shifted_blobs, "skewed": skewed_columns}

@@ -1,6 +1,7 @@
 """What every method promises, checked on every line of the table in conftest.py.
 
-No method has a ``fit`` of its own (held below): what ``fit`` refuses is tested in tests/krda.
+No method has a ``fit`` of its own (held below): what ``fit`` refuses, and how it finds columns by
+their names, is tested in tests/krda.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
@@ -95,15 +95,6 @@ def test_dependent_columns_do_no_harm(make_method, blobs, kind):
     Xs, Xt = blobs.Xs[::every] @ mix, blobs.Xt[::every] @ mix
     predicted = make_method().fit(Xs, blobs.ys[::every], Xt).predict(blobs.Xt @ mix)
     assert np.mean(predicted == blobs.yt) > 0.5
-
-
-def test_columns_are_matched_by_their_labels_in_any_order(some_method, blobs):
-    Xs, Xt = (pd.DataFrame(X, columns=list("abcde")) for X in (blobs.Xs, blobs.Xt))
-    swapped = Xt[list("edcba")]
-    expected = some_method().fit(Xs, blobs.ys, Xt).predict(Xt)
-    np.testing.assert_array_equal(
-        some_method().fit(Xs, blobs.ys, swapped).predict(swapped), expected
-    )
 
 
 def test_fit_leaves_parameters_and_input_alone(make_method, blobs):

@@ -17,9 +17,9 @@ class Domains(NamedTuple):
     yt: np.ndarray
 
 
-def rotated_moons() -> Domains:
-    Xs, ys = make_moons(60, noise=0.05, random_state=0)
-    Xt, yt = make_moons(50, noise=0.05, random_state=1)
+def rotated_moons(n_source: int = 60, n_target: int = 50) -> Domains:
+    Xs, ys = make_moons(n_source, noise=0.05, random_state=0)
+    Xt, yt = make_moons(n_target, noise=0.05, random_state=1)
     c, s = np.cos(np.pi / 6), np.sin(np.pi / 6)
     rotation = np.array([[c, s], [-s, c]])
     return Domains(Xs - Xs.mean(axis=0), ys, (Xt - Xt.mean(axis=0)) @ rotation, yt)

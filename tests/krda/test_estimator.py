@@ -264,7 +264,8 @@ def test_an_unfitted_model_says_so(method):
      ("validation_fraction", 1.5), ("max_steps", -1), ("learning_rate", np.inf),
      ("learning_rate", "a"), ("learning_rate", 0.0), ("learning_rate", np.nan), ("batch_size", 0),
      ("validation_fraction", 1.0), ("validation_fraction", 0.0), ("patience", 0),
-     ("max_steps", 2.5), ("device", "cuda:99"), ("eps", 1e-17)],
+     ("max_steps", 2.5), ("alignment", "sideways"), ("alignment", "Auto"), ("alignment", None),
+     ("alignment", True), ("device", "cuda:99"), ("eps", 1e-17)],
 )  # fmt: skip
 def test_parameters_that_cannot_work_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=name):

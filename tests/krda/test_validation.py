@@ -167,13 +167,15 @@ def test_frames_of_pandas_polars_and_pyarrow_are_read_alike(values, message):
 
 def test_columns_are_matched_by_name_in_frames_of_any_library():
     rng = np.random.default_rng(0)
-    X = {"a": rng.normal(size=30), "b": 10 + rng.normal(size=30)}
-    for fitted in frames_of(X):
-        model = KRDA(max_steps=2, random_state=0).fit(fitted, X["a"] > 0, fitted)
+    X = {"a": rng.normal(size=30), "b": 10 + 2 * rng.normal(size=30)}
+    rows, swapped = np.column_stack([*X.values()]), dict(reversed(X.items()))
+    plain = KRDA(max_steps=2, random_state=0).fit(rows, X["a"] > 0, rows)
+    for source, target in zip(frames_of(X), frames_of(swapped), strict=True):
+        model = KRDA(max_steps=2, random_state=0).fit(source, X["a"] > 0, target)
         assert list(model.feature_names_in_) == ["a", "b"]
-        expected = model.transform(pd.DataFrame(X))
-        for other in frames_of(dict(reversed(X.items()))):
-            np.testing.assert_array_equal(model.transform(other), expected)
+        for other in frames_of(swapped):
+            np.testing.assert_array_equal(model.transform(other), plain.transform(rows))
+            np.testing.assert_array_equal(model.predict(other), plain.predict(rows))
 
 
 @pytest.mark.parametrize("value", [0, 1.5, "3", True, None])

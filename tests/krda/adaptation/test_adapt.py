@@ -132,13 +132,9 @@ def test_moved_categories_are_valid_again_and_an_unknown_level_stays_unknown():
 
 @pytest.mark.parametrize(
     ("options", "error"),
-    [
-        ({"method": "best"}, ValueError),
-        ({"classifier": "tree"}, ValueError),
-        ({"drop": "x"}, TypeError),
-        ({"label": "w"}, TableError),
-    ],
-)
+    [({"method": "best"}, ValueError), ({"classifier": "tree"}, ValueError),
+     ({"drop": "x"}, TypeError), ({"label": "w"}, TableError)],
+)  # fmt: skip
 def test_wrong_names_are_refused(options, error):
     source, ys, target, _ = tables()
     with pytest.raises(error):

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from domain_pairs import DOMAINS, Domains, label_shift
+from domain_pairs import DOMAINS, Domains, label_shift, rotated_moons
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
@@ -84,9 +84,13 @@ def test_probabilities_are_the_means_over_the_classifiers(voting):
     assert not hasattr(AutoAdaptation(SVC()), "predict_proba")
 
 
-@pytest.mark.parametrize("data", DOMAINS.values(), ids=DOMAINS)
-def test_why_names_the_shift_and_the_candidates_with_their_numbers(data):
-    model = AutoAdaptation().fit(*data()[:3])
+@pytest.mark.parametrize(
+    ("data", "ambiguous"),
+    [*((make(), False) for make in DOMAINS.values()), (rotated_moons(200, 200), True)],
+    ids=[*DOMAINS, "many moons"],
+)
+def test_why_names_the_shift_and_the_candidates_with_their_numbers(data, ambiguous):
+    model = AutoAdaptation().fit(*data[:3])
     text = model.why()
     assert text.splitlines()[0] == auto.SHIFTS[model.shift_]
     used = next(line for line in text.splitlines() if line.startswith("Used: "))
@@ -98,7 +102,7 @@ def test_why_names_the_shift_and_the_candidates_with_their_numbers(data):
             candidate.chosen
         )
     assert ("they vote" in text) is (len(model.classifiers_) > 1)
-    assert ("Half a turn more" in text) is model.ambiguous_ is (model.shift_ == "axes")
+    assert ("Half a turn more explains" in text) is model.ambiguous_ is ambiguous
 
 
 def test_class_shares_are_found_said_and_given_to_the_classifier():

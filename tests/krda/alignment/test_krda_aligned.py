@@ -19,22 +19,6 @@ from krda.base import Domains, fit_together
 ORDERS = {**QUICK, "column_order": "consensus", "n_orders": 3}
 
 
-def test_without_an_alignment_it_is_the_map_of_the_source_as_it_is():
-    Xs, ys, Xt = shifted_task()
-    model = KRDA(alignment="none", **QUICK).fit(Xs, ys, Xt)
-    alone = KnotheRosenblatt(**QUICK).fit(Xs, Xt)
-    np.testing.assert_array_equal(model.transform(Xs), alone.transform(Xs))
-    assert model.maps_ == [model.map_]
-    assert not hasattr(model, "alignment_")
-    np.testing.assert_array_equal(KRDA(**QUICK).fit(Xs, ys, Xt).transform(Xs), model.transform(Xs))
-
-
-@pytest.mark.parametrize("wrong", ["sideways", "Auto", None, True])
-def test_an_alignment_that_does_not_exist_is_refused_by_name(wrong):
-    with pytest.raises(ValueError, match=r"alignment must be one of none, standardize, .*auto"):
-        KRDA(alignment=wrong, **QUICK).fit(*shifted_task())
-
-
 @pytest.mark.parametrize("alignment", ["standardize", "quantiles", "linear", "affine", "auto"])
 def test_the_map_is_fitted_to_the_aligned_source_and_applied_to_it(alignment):
     Xs, ys, Xt = shifted_task()

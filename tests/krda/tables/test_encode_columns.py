@@ -102,7 +102,6 @@ def test_separators_of_thousands_are_read_if_all_are():
 @pytest.mark.parametrize("values", [repeat("1,5", "2,25"), repeat("1,234", "1,5"), ["1,5", *"23"]])
 def test_decimal_commas_are_refused(values):
     message = refusal(repeat(*values), repeat("1", "2"))
-    assert "'x'" in message
     assert "source" in message
     assert "decimal" in message
 
@@ -162,11 +161,8 @@ def test_dates_are_days_since_1970_in_each_unit(unit):
         frame(x=ISO),
     ]
     if unit != "s":  # polars has no seconds
-        tables.append(
-            pl.DataFrame({"size": SIZES, "x": as_unit(unit).to_list()}).with_columns(
-                pl.col("x").cast(pl.Datetime(unit))
-            )
-        )
+        dates = pl.Series(as_unit(unit).to_list()).cast(pl.Datetime(unit))
+        tables.append(pl.DataFrame({"size": SIZES, "x": dates}))
     for table in tables:
         encoder = TableEncoder().fit(table, frame(x=ISO))
         assert encoder.columns_[1].kind == "date"
@@ -274,10 +270,6 @@ def test_groups_are_the_columns_of_zeros_and_ones():
     )
     encoder = TableEncoder().fit(S, S)
     names = encoder.get_feature_names_out()
-    assert [names[group].tolist() for group in encoder.groups_] == [
-        ["a=u", "a=v", "a=w"],
-        ["b"],
-        ["c is missing"],
-        ["d"],
-    ]
+    groups = [names[group].tolist() for group in encoder.groups_]
+    assert groups == [["a=u", "a=v", "a=w"], ["b"], ["c is missing"], ["d"]]
     assert encoder.columns_[-1].kind == "boolean"

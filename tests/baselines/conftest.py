@@ -34,12 +34,8 @@ __all__ = ["METHODS", "blobs", "domains", "moons"]
 
 # Smaller than in the paper, so that the many fits of the contract's tests take seconds.
 SMALL_NETWORK: dict[str, Any] = {
-    "hidden_size": 64,
-    "n_layers": 3,
-    "learning_rate": 1e-2,
-    "n_epochs": 10,
-    "random_state": 0,
-}
+    "hidden_size": 64, "n_layers": 3, "learning_rate": 1e-2, "n_epochs": 10, "random_state": 0,
+}  # fmt: skip
 
 SMALL_DENSITY: dict[str, Any] = {"hidden_size": 10, "max_steps": 20, "random_state": 0}
 
@@ -70,12 +66,6 @@ METHODS: dict[str, Callable[[], Any]] = {
         alignment="auto", column_order="consensus", n_orders=2, **SMALL_DENSITY
     ),
 }
-
-
-@pytest.fixture(params=["krda", "ot_emd", "dann", "auto"])
-def some_method(request: pytest.FixtureRequest) -> Callable[[], Any]:
-    """Some that stand for all, for what the contract's own ``fit`` and ``predict`` do."""
-    return METHODS[request.param]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

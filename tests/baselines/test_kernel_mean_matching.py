@@ -1,7 +1,5 @@
 """Kernel mean matching against general-purpose optimisation and by its own certificate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

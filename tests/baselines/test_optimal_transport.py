@@ -1,7 +1,5 @@
 """Optimal transport against POT's solvers; what is no plan is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import ot
 import pytest

@@ -1,7 +1,5 @@
 """Subspace Alignment against its formula written out with a singular value decomposition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.svm import SVC

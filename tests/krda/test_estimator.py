@@ -97,18 +97,6 @@ def test_columns_enter_in_the_order_asked_for_and_come_back_in_their_own(order, 
     assert stats.spearmanr(Xs[:, first], T[:, first]).statistic > 1 - 1e-9
 
 
-def test_a_random_order_is_a_permutation_drawn_from_random_state():
-    Xs, ys, Xt = shifted_task(d=6)
-    orders = [
-        KRDA(column_order="random", **{**QUICK, "max_steps": 1, "random_state": seed})
-        .fit(Xs, ys, Xt)
-        .column_order_.tolist()
-        for seed in (0, 0, 1)
-    ]
-    assert orders[0] == orders[1] != orders[2]
-    assert sorted(orders[0]) == list(range(6))
-
-
 @pytest.mark.filterwarnings("ignore:Columns .* are constant")
 @pytest.mark.parametrize("where", ["both", "source", "target"])
 def test_a_constant_column_is_set_to_the_targets_mean_and_disturbs_nothing(where):

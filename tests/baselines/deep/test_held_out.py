@@ -11,15 +11,9 @@ from baselines.deep.training import train
 from krda.density.rnade import RNADE
 
 HELD_OUT = {
-    "hidden_size": 16,
-    "n_layers": 3,
-    "n_epochs": 60,
-    "batch_size": 16,
-    "learning_rate": 0.01,
-    "validation_fraction": 0.2,
-    "patience": 20,
-    "random_state": 0,
-}
+    "hidden_size": 16, "n_layers": 3, "n_epochs": 60, "batch_size": 16, "learning_rate": 0.01,
+    "validation_fraction": 0.2, "patience": 20, "random_state": 0,
+}  # fmt: skip
 
 
 def overlapping(seed=0, n_source=60, n_target=50, d=2):

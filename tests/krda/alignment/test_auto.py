@@ -1,7 +1,5 @@
 """AutoAdaptation: what it makes of the choice, and what it must not depend on."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -94,13 +92,12 @@ def test_why_names_the_shift_and_the_candidates_with_their_numbers(data, ambiguo
     text = model.why()
     assert text.splitlines()[0] == auto.SHIFTS[model.shift_]
     used = next(line for line in text.splitlines() if line.startswith("Used: "))
+    used = used[6:-1].replace(" (they vote)", "").split("; ")
     for candidate in model.candidates_:
         line = next(line for line in text.splitlines() if line.startswith(f"  {candidate.name}  "))
         assert all(f"{residual:.4f}" in line for residual in candidate.residuals)
         assert ("does not explain" in line) is not candidate.explains
-        assert (candidate.name in used[6:-1].replace(" (they vote)", "").split("; ")) is (
-            candidate.chosen
-        )
+        assert (candidate.name in used) is candidate.chosen
     assert ("they vote" in text) is (len(model.classifiers_) > 1)
     assert ("Half a turn more explains" in text) is model.ambiguous_ is ambiguous
 

@@ -1,7 +1,5 @@
 """The energy distance and the class shares, against loops, integrals and a general optimiser."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

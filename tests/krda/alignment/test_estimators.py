@@ -1,7 +1,5 @@
 """The alignments as estimators: class shares, refusals, and what they must not depend on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from domain_pairs import label_shift
@@ -16,7 +14,7 @@ from krda import (
     ColumnQuantiles,
     LinearOT,
     Standardize,
-)  # fmt: skip
+)
 from krda.alignment import fitting
 from krda.alignment.maps import gaussian_map, quantile_map, standardizing_map, uniform
 from krda.alignment.shares import MAX_ROWS

@@ -1,7 +1,5 @@
 """The maps in closed form: weights, constant columns, limits of the shrinkage."""
 
-from __future__ import annotations
-
 import numpy as np
 import ot
 import pytest

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rnade_models import make_rnade
 
@@ -62,7 +62,6 @@ def assert_equal_to_rounding(models, rows, conditioning_rows=None, rtol=1e-9, at
     return found, mine
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     d=st.integers(1, 5),
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=3),

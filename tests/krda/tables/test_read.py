@@ -5,6 +5,7 @@ import gzip
 import io
 import sys
 import zipfile
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -250,13 +251,15 @@ def parquet(frame):
     return frame.to_parquet()
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx"])
-def test_typed_columns_keep_their_types(read, suffix):
+@pytest.mark.parametrize(
+    ("suffix", "write"),
+    [("parquet", FRAME.to_parquet), ("feather", FRAME.to_feather),
+     ("xlsx", partial(FRAME.to_excel, index=False))],
+)  # fmt: skip
+def test_typed_columns_keep_their_types(read, suffix, write):
     pytest.importorskip("openpyxl" if suffix == "xlsx" else "pyarrow")
     stream = io.BytesIO()
-    {"parquet": FRAME.to_parquet, "feather": FRAME.to_feather}.get(
-        suffix, lambda stream: FRAME.to_excel(stream, index=False)
-    )(stream)
+    write(stream)
     frame, notes = read(stream.getvalue(), f"table.{suffix}")
     assert frame.columns.tolist() == FRAME.columns.tolist()
     assert [frame[name].dtype.kind for name in ("number", "date", "flag")] == ["f", "M", "b"]

@@ -20,15 +20,8 @@ from baselines.optimal_transport import OptimalTransport
 from baselines.reference import SourceOnly
 from baselines.subspace_alignment import SubspaceAlignment
 from baselines.transfer_components import TransferComponentAnalysis
-from krda import (
-    KRDA,
-    AffineAlignment,
-    AutoAdaptation,
-    ClassReweighting,
-    ColumnQuantiles,
-    LinearOT,
-    Standardize,
-)
+from krda import KRDA, AffineAlignment, ClassReweighting, ColumnQuantiles, LinearOT, Standardize
+from krda.alignment.auto import AutoAdaptation
 
 __all__ = ["METHODS", "blobs", "domains", "moons"]
 

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
@@ -21,15 +20,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from baselines.reference import SourceOnly, TargetOnly
 from baselines.subspace_alignment import SubspaceAlignment
 from baselines.transfer_components import TransferComponentAnalysis
-from krda import (
-    KRDA,
-    AffineAlignment,
-    AutoAdaptation,
-    ClassReweighting,
-    ColumnQuantiles,
-    LinearOT,
-    Standardize,
-)
+from krda import KRDA, AffineAlignment, ClassReweighting, ColumnQuantiles, LinearOT, Standardize
+from krda.alignment.auto import AutoAdaptation
+
+ALIGNMENTS = [
+    AffineAlignment, AutoAdaptation, ClassReweighting, ColumnQuantiles, LinearOT, Standardize,
+]  # fmt: skip
 
 # Checks of scikit-learn that fit nothing: its others fit to one table, which no method here does.
 FITLESS_CHECKS = [
@@ -51,11 +47,7 @@ def quick(classifier=None):
 
 
 @pytest.mark.parametrize("check", FITLESS_CHECKS)
-@pytest.mark.parametrize(
-    "method",
-    [KRDA, AutoAdaptation, AffineAlignment, ClassReweighting, ColumnQuantiles, LinearOT,
-     Standardize],
-)  # fmt: skip
+@pytest.mark.parametrize("method", [KRDA, *ALIGNMENTS])
 def test_checks_of_scikit_learn_that_fit_nothing_pass(method, check):
     getattr(estimator_checks, f"check_{check}")(method.__name__, method())
 
@@ -112,16 +104,14 @@ def test_krda_before_another_step_is_refused(task, routing):
 
 
 @pytest.mark.parametrize(
-    "method",
-    [quick(), Standardize(), ColumnQuantiles(), LinearOT(), AffineAlignment(), ClassReweighting(),
-     AutoAdaptation(), SubspaceAlignment(), TransferComponentAnalysis()],
-)  # fmt: skip
+    "method", [quick, *ALIGNMENTS, SubspaceAlignment, TransferComponentAnalysis]
+)
 def test_no_method_can_be_a_step_before_another(task, method):
     Xs, ys, Xt = task
-    name = type(method).__name__.lower()
+    name = type(method()).__name__.lower()
     with pytest.raises(TypeError, match="only be the last step"):
-        make_pipeline(method, SVC()).fit(Xs, ys, **{f"{name}__Xt": Xt})
-    fitted = clone(method).fit(*task)
+        make_pipeline(method(), SVC()).fit(Xs, ys, **{f"{name}__Xt": Xt})
+    fitted = method().fit(*task)
     with pytest.raises(TypeError, match="only be the last step"):
         make_pipeline(fitted, SVC().fit(Xs, ys)).predict(Xt)
     assert len(fitted.transform(Xs=Xs)) == len(Xs)

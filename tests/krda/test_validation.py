@@ -28,10 +28,7 @@ HUGE = [[10**400, 1], [1, 2], [3, 4]]
         (DAYS.to_numpy()[:, None].astype("datetime64[s]"), "has columns of dates or durations"),
         (DAYS.to_numpy()[:, None], "has columns of dates or durations"),
         (frame(b=DAYS.tz_localize("UTC")), "has columns of dates or durations: b;"),
-        (
-            frame(b=pd.Categorical(["x", "y", "x"])),
-            r"has columns that are not numbers: b \(.*Encode",
-        ),
+        (frame(b=pd.Categorical([*"xyx"])), r"has columns that are not numbers: b \(.*Encode"),
         (pd.DataFrame(ROWS, columns=["b", "b"]), r"has several columns of one name: b\. Rename"),
         (HUGE, "holds integers beyond 1e308"),
         (np.array(HUGE, dtype=object), "holds integers beyond 1e308"),
@@ -46,10 +43,7 @@ def test_tables_that_would_be_misread_are_refused_by_name(table, message):
 @pytest.mark.parametrize(
     "table",
     [
-        ROWS.astype(np.float32),
-        ROWS.astype(np.int8),
-        ROWS.astype(np.uint64),
-        ROWS.astype(object),
+        *(ROWS.astype(dtype) for dtype in (np.float32, np.int8, np.uint64, object)),
         np.ma.masked_array(ROWS, mask=False),
         pd.DataFrame(ROWS, columns=["a", "b"]).astype("Float64"),
         pd.DataFrame(ROWS, columns=["a", "b"]).astype("Int64"),
@@ -135,15 +129,13 @@ def frames_of(columns):
 
 
 MOMENT = datetime.datetime(2020, 1, 1, 12)
+TIMES = [MOMENT, MOMENT.date(), MOMENT.time(), datetime.timedelta(days=1)]
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([datetime.date(2020, 1, 1)] * 3, "dates or durations: b;"),
-        ([MOMENT] * 3, "dates or durations: b;"),
-        ([datetime.timedelta(days=1)] * 3, "dates or durations: b;"),
-        ([datetime.time(12)] * 3, "dates or durations: b;"),
+        *(([time] * 3, "dates or durations: b;") for time in TIMES),
         (["x", "y", "z"], "not numbers: b "),
         ([[1.0], [2.0], [3.0]], "not numbers: b "),
         ([1.0, None, 2.0], "NaN"),

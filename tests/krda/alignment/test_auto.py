@@ -1,7 +1,5 @@
 """AutoAdaptation: what it makes of the choice, and what it must not depend on."""
 
-import pickle
-
 import numpy as np
 import pytest
 from domain_pairs import DOMAINS, Domains, label_shift, rotated_moons
@@ -124,14 +122,6 @@ def test_a_sample_like_the_source_is_classified_as_without_adaptation():
     assert "nothing is adapted" in model.why()
     np.testing.assert_array_equal(model.predict(Xt), SVC().fit(Xs, ys).predict(Xt))
     np.testing.assert_array_equal(model.agreement(Xt), 1)
-
-
-def test_a_pickled_model_does_the_same(voting):
-    model, data, _ = voting
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(data.Xt), model.predict(data.Xt))
-    np.testing.assert_array_equal(again.transform(data.Xs), model.transform(data.Xs))
-    assert again.why() == model.why()
 
 
 def test_a_large_table_is_mapped_as_a_whole():

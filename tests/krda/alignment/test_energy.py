@@ -7,13 +7,6 @@ from scipy.optimize import minimize
 from krda.alignment.energy import ClassDistances
 
 
-def energy_distance(X, Y):
-    """Of samples without classes."""
-    one_class = np.zeros(len(X), dtype=int)
-    found = ClassDistances.of(X, one_class, Y)
-    return found.energy(np.ones(1))
-
-
 def mean_distance(A, B):
     """Of two different rows if both samples are one."""
     pairs = [
@@ -25,14 +18,6 @@ def mean_distance(A, B):
     return sum(pairs) / len(pairs)
 
 
-@pytest.mark.parametrize("d", [1, 3])
-def test_it_is_three_means_over_pairs_of_different_rows(d):
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(7, d)), rng.gamma(1.0, size=(5, d))
-    expected = 2 * mean_distance(X, Y) - mean_distance(X, X) - mean_distance(Y, Y)
-    assert energy_distance(X, Y) == pytest.approx(expected, rel=1e-12)
-
-
 def test_in_one_dimension_it_is_twice_the_squared_distance_of_the_distribution_functions():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=2000), 1.5 * rng.normal(size=1500) + 0.7
@@ -40,7 +25,8 @@ def test_in_one_dimension_it_is_twice_the_squared_distance_of_the_distribution_f
     F, G = (np.searchsorted(np.sort(sample), values[:-1], side="right") / len(sample)
             for sample in (x, y))  # fmt: skip
     integral = 2 * ((F - G) ** 2 * np.diff(values)).sum()
-    found = energy_distance(x[:, None], y[:, None])
+    one_class = np.zeros(len(x), dtype=int)
+    found = ClassDistances.of(x[:, None], one_class, y[:, None]).energy(np.ones(1))
     # The integral is the biased estimate: it is larger by the mean distances over n.
     within = [mean_within(x), mean_within(y)]
     assert found == pytest.approx(integral - within[0] / 2000 - within[1] / 1500, rel=1e-9)
@@ -62,16 +48,17 @@ def distances(rng, n_classes, target_shares, n=40):
     return X, codes, Y, ClassDistances.of(X, codes, Y)
 
 
-def test_distances_of_classes_are_means_over_pairs_of_different_rows():
+def test_energy_and_distances_of_classes_are_means_over_pairs_of_different_rows():
     X, codes, Y, found = distances(np.random.default_rng(5), 3, [0.2, 0.3, 0.5])
     parts = [X[codes == a] for a in range(3)]
     within = [[mean_distance(a, b) for b in parts] for a in parts]
+    across, target = [mean_distance(a, Y) for a in parts], mean_distance(Y, Y)
     np.testing.assert_allclose(found.within, within)
-    np.testing.assert_allclose(found.across, [mean_distance(a, Y) for a in parts])
-    assert found.target == pytest.approx(mean_distance(Y, Y))
-    # All of one class is the energy distance of that class.
-    for a, one in enumerate(np.eye(3)):
-        assert found.energy(one) == pytest.approx(energy_distance(parts[a], Y))
+    np.testing.assert_allclose(found.across, across)
+    assert found.target == pytest.approx(target)
+    for shares in (*np.eye(3), np.array([0.5, 0.2, 0.3])):
+        expected = 2 * shares @ across - shares @ within @ shares - target
+        assert found.energy(shares) == pytest.approx(expected, rel=1e-12)
 
 
 def least(objective, k):

@@ -7,15 +7,9 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from krda import (
-    AffineAlignment,
-    AutoAdaptation,
-    ClassReweighting,
-    ColumnQuantiles,
-    LinearOT,
-    Standardize,
-)
+from krda import AffineAlignment, ClassReweighting, ColumnQuantiles, LinearOT, Standardize
 from krda.alignment import fitting
+from krda.alignment.auto import AutoAdaptation
 from krda.alignment.maps import gaussian_map, quantile_map, standardizing_map, uniform
 from krda.alignment.shares import MAX_ROWS
 

@@ -155,9 +155,9 @@ def test_newton_agrees_with_the_papers_bisection():
 
 
 def test_quantile_does_not_depend_on_the_rows_solved_beside_it():
-    given_ = nasty_mixtures(9000, 3, 5)
-    alone = mixture.quantile(*(values[8500:] for values in given_))
-    assert torch.equal(mixture.quantile(*given_)[8500:], alone)
+    arguments = nasty_mixtures(9000, 3, 5)
+    alone = mixture.quantile(*(values[8500:] for values in arguments))
+    assert torch.equal(mixture.quantile(*arguments)[8500:], alone)
 
 
 @pytest.mark.parametrize(

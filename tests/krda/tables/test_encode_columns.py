@@ -15,21 +15,19 @@ RNG = np.random.default_rng(1)
 # Numbers
 
 
+NUMBERS = repeat(1.5, -2.0, 30.0)
+
+
 @pytest.mark.parametrize(
     "values",
-    [
-        repeat(1.5, -2.0, 30.0),
-        repeat("1.5", "-2", "3e1"),
-        repeat(" 1.5 ", "-2.0", "+30"),
-        pd.array(repeat(1.5, -2.0, 30.0), dtype="Float64"),
-        pd.array(repeat(1.5, -2.0, 30.0), dtype="float32"),
-        np.array(repeat(1.5, -2, "30"), dtype=object),
-    ],
-)
+    [NUMBERS, repeat("1.5", "-2", "3e1"), repeat(" 1.5 ", "-2.0", "+30"),
+     pd.array(NUMBERS, dtype="Float64"), pd.array(NUMBERS, dtype="float32"),
+     np.array(repeat(1.5, -2, "30"), dtype=object)],
+)  # fmt: skip
 def test_numbers_are_numbers_in_each_type(values):
-    report, source, target = encode(values, repeat(1.5, -2.0, 30.0))
+    report, source, target = encode(values, NUMBERS)
     assert (report.kind, report.missing_source, report.note) == ("number", 0, "")
-    assert source == target == {"x": repeat(1.5, -2.0, 30.0)}
+    assert source == target == {"x": NUMBERS}
 
 
 def test_numbers_are_read_to_the_last_digit():

@@ -218,7 +218,7 @@ BAD_INPUT = {
     "infinity in the target": (lambda s, y, t: (s, y, _with(t, -np.inf)), ValueError, "infinity"),
     "another number of columns": (
         lambda s, y, t: (s, y, t[:, :2]), ValueError, "Xt has 2 columns, but Xs has 3"),
-    "an empty target": (lambda s, y, t: (s, y, t[:0]), ValueError, "Xt.* 0 sample"),
+    "a target of one row": (lambda s, y, t: (s, y, t[:1]), ValueError, "Xt.* 1 sample"),
     "a source of one row": (lambda s, y, t: (s[:1], y[:1], t), ValueError, "Xs.* 1 sample"),
     "no columns": (lambda s, y, t: (s[:, :0], y, t[:, :0]), ValueError, "0 feature"),
     "one class": (lambda s, y, t: (s, np.zeros_like(y), t), ValueError, "one class only"),

@@ -57,9 +57,8 @@ def test_probabilities_are_those_of_the_classifier_for_target_rows(task, classif
     model = quick(classifier).fit(*task)
     probabilities = model.predict_proba(task[2])
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(
-        model.classes_[probabilities.argmax(axis=1)], model.predict(task[2])
-    )
+    likeliest = model.classes_[probabilities.argmax(axis=1)]
+    np.testing.assert_array_equal(likeliest, model.predict(task[2]))
 
 
 def test_a_method_has_what_its_classifier_has_before_the_fit_and_after(task):

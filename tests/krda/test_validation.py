@@ -25,18 +25,18 @@ HUGE = [[10**400, 1], [1, 2], [3, 4]]
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (DAYS.to_numpy()[:, None].astype("datetime64[s]"), "has columns of dates or durations"),
-        (DAYS.to_numpy()[:, None], "has columns of dates or durations"),
-        (frame(b=DAYS.tz_localize("UTC")), "has columns of dates or durations: b;"),
-        (frame(b=pd.Categorical([*"xyx"])), r"has columns that are not numbers: b \(.*Encode"),
-        (pd.DataFrame(ROWS, columns=["b", "b"]), r"has several columns of one name: b\. Rename"),
-        (HUGE, "holds integers beyond 1e308"),
-        (np.array(HUGE, dtype=object), "holds integers beyond 1e308"),
-        (pd.DataFrame(HUGE, dtype=object), "holds integers beyond 1e308"),
+        (DAYS.to_numpy()[:, None].astype("datetime64[s]"), "columns of dates or durations"),
+        (DAYS.to_numpy()[:, None], "columns of dates or durations"),
+        (frame(b=DAYS.tz_localize("UTC")), "columns of dates or durations: b;"),
+        (frame(b=pd.Categorical([*"xyx"])), r"columns that are not numbers: b \(.*Encode"),
+        (pd.DataFrame([[1, 2, 3, 4]] * 3, columns=[*"abb", 7]), r"columns of one name: b\. Rename"),
+        (HUGE, "integers beyond 1e308"),
+        (np.array(HUGE, dtype=object), "integers beyond 1e308"),
+        (pd.DataFrame(HUGE, dtype=object), "integers beyond 1e308"),
     ],
 )
 def test_tables_that_would_be_misread_are_refused_by_name(table, message):
-    with pytest.raises(ValueError, match=f"Xt {message}"):
+    with pytest.raises(ValueError, match=f"Xt (has|has several|holds) {message}"):
         check_rows(table, "Xt", 2)
 
 

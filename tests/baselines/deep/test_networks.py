@@ -135,8 +135,8 @@ def test_features_on_one_point_are_an_error_and_not_a_constant_prediction(method
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_a_cuda_device_is_used(method, blobs):
-    Xs, ys, Xt, yt = blobs
+def test_a_cuda_device_is_used(method):
+    Xs, ys, Xt, yt = leaning(0, shift=0.0)
     state = torch.cuda.get_rng_state()
     model = method(**{**SMALL, "n_epochs": 40, "device": "cuda"}).fit(Xs, ys, Xt)
     assert next(model.network_.parameters()).is_cuda

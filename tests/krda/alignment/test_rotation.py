@@ -46,9 +46,8 @@ def test_the_value_is_the_energy_distance_and_the_penalty_up_to_what_no_rotation
         return 2 * across - w @ cdist(X @ R, X @ R) @ w + penalty * w @ moved
 
     one, other = (special_ortho_group.rvs(d, random_state=seed) for seed in (0, 1))
-    assert given.value(one)[0] - given.value(other)[0] == pytest.approx(
-        directly(one) - directly(other)
-    )
+    difference = given.value(one)[0] - given.value(other)[0]
+    assert difference == pytest.approx(directly(one) - directly(other))
     assert given.moved(one) == pytest.approx(penalty * w @ ((X @ one - X) ** 2).sum(axis=1))
     assert given.moved(np.eye(d)) == 0
 

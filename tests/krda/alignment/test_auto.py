@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from domain_pairs import DOMAINS, Domains, label_shift, rotated_moons
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
@@ -128,6 +127,6 @@ def test_a_large_table_is_mapped_as_a_whole():
     n = 2000
     ys = np.arange(n) % 2
     Xs, Xt = (rng.normal(size=(n, 2)) + ys[:, None] for _ in range(2))
-    model = AutoAdaptation(HistGradientBoostingClassifier(max_iter=5)).fit(Xs, ys, 2 * Xt + 1)
+    model = AutoAdaptation(GaussianNB()).fit(Xs, ys, 2 * Xt + 1)
     moved = model.transform(Xs)
-    np.testing.assert_allclose(moved.mean(axis=0), (2 * Xt + 1).mean(axis=0), atol=0.05)
+    np.testing.assert_allclose(moved.mean(axis=0), (2 * Xt + 1).mean(axis=0), atol=1e-9)

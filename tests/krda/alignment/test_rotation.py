@@ -125,9 +125,12 @@ def test_the_penalty_keeps_gaussian_samples_where_they_are(d):
 
 
 def test_near_a_start_the_search_is_local():
-    source, target = skewed(200, 2, 0), skewed(200, 2, 1) @ plane(40)
-    given = RotationProblem(source, uniform(200), target, 0.001)
-    np.testing.assert_allclose(closest_rotation(given, plane(50)), plane(40), atol=0.15)
+    # These rows are the same after each quarter turn.
+    source = np.vstack([skewed(50, 2, 0) @ plane(angle) for angle in (0, 90, 180, 270)])
+    given = RotationProblem(source, uniform(200), source @ plane(40), 0.001)
+    for angle in (40, 130, 220):
+        local = closest_rotation(given, plane(angle + 10))
+        np.testing.assert_allclose(local, plane(angle), atol=0.15)
 
 
 def test_in_the_plane_turning_both_samples_alike_changes_nothing():

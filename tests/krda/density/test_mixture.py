@@ -38,8 +38,7 @@ def test_quantile_of_one_gaussian_is_the_normal_quantile(method):
 
 
 def nasty_mixtures(n, n_components, seed, log_sd=1.0, spread=3.0, concentration=1.0):
-    """Probabilities, and mixtures: widths over many orders of magnitude, weights down to 0, means
-    far from 0 and apart."""
+    """Probabilities, and mixtures of any widths: weights down to 0, means far from 0 and apart."""
     rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.full(n_components, concentration), size=n)
     means = spread * (rng.normal(size=(n, n_components)) + rng.normal())

@@ -4,8 +4,6 @@ All methods that have a config are tried, with its settings for trial runs. If a
 one of these by its definition, the table below says why.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernel mean matching against general-purpose optimisation and by its own certificate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,11 +7,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from baselines import kernel_mean_matching as kmm
-from baselines.kernel_mean_matching import (
-    Bounds,
-    KernelMeanMatching,
-    objective_and_gap,
-)
+from baselines.kernel_mean_matching import Bounds, KernelMeanMatching, objective_and_gap
 
 
 def problem(domains, gamma):
@@ -76,18 +70,14 @@ def test_a_classifier_without_weights_is_refused_before_any_work(moons, monkeypa
         method.fit(moons.Xs, moons.ys, moons.Xt)
 
 
-def give_weights(monkeypatch, weights):
-    monkeypatch.setattr(kmm, "solve_mean_matching", lambda *args: weights)
-    monkeypatch.setattr(kmm, "objective_and_gap", lambda *args: (-1.0, 0.0))
-
-
 @pytest.mark.parametrize("empty", [0, 1, 2])
 def test_a_class_without_weight_is_not_predicted_and_the_others_stay_right(
     blobs, monkeypatch, empty
 ):
     # SVC itself, given weights of zero on a whole class, returns the wrong names of the others.
     kept = blobs.ys != empty
-    give_weights(monkeypatch, kept.astype(float))
+    monkeypatch.setattr(kmm, "solve_mean_matching", lambda *args: kept.astype(float))
+    monkeypatch.setattr(kmm, "objective_and_gap", lambda *args: (-1.0, 0.0))
     method = KernelMeanMatching().fit(blobs.Xs, blobs.ys, blobs.Xt)
     two = SVC(gamma=method.classifier_._gamma).fit(blobs.Xs[kept], blobs.ys[kept])
     np.testing.assert_array_equal(method.predict(blobs.Xt), two.predict(blobs.Xt))

@@ -1,7 +1,5 @@
 """The kernels and the median rule."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist

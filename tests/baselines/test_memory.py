@@ -1,7 +1,5 @@
 """Tables whose matrices cannot be held are refused at once, and with what to do."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

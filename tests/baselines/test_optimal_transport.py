@@ -1,7 +1,5 @@
 """Optimal transport against POT's solvers; what is no plan is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import ot
 import pytest
@@ -101,9 +99,7 @@ def test_a_row_out_of_reach_of_the_entropic_map_is_an_error(moons):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"transport": "gromov"}, {"reg_e": 0.0}, {"reg_cl": -1.0}],
-    ids=str,
+    "wrong", [{"transport": "gromov"}, {"reg_e": 0.0}, {"reg_cl": -1.0}], ids=str
 )
 def test_wrong_parameters_are_refused_by_name(moons, wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must"):

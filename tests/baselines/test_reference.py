@@ -1,7 +1,5 @@
 """Source only and Target only are the plain classifier, on the rows that they may see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError

@@ -14,11 +14,7 @@ def generator(seed=0):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.integers(2, 90), min_size=1, max_size=2),
-    st.integers(2, 40),
-    st.integers(1, 4),
-)
+@given(st.lists(st.integers(2, 90), min_size=1, max_size=2), st.integers(2, 40), st.integers(1, 4))
 def test_every_epoch_passes_once_over_the_largest_domain(sizes, batch_size, n_epochs):
     numbers = [(torch.arange(size)[None],) for size in sizes]
     stacked = epochs_of_batches(numbers, batch_size, n_epochs, [generator()])

@@ -1,7 +1,5 @@
 """Transfer components against the literal eigenproblem of the paper."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import eig

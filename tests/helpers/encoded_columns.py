@@ -41,7 +41,9 @@ def refusal(source, target=None, **options):
     """Give the error of a column `x` that is refused."""
     with pytest.raises(TableError) as error:
         encode(source, target, **options)
-    return str(error.value)
+    message = str(error.value)
+    assert "'x'" in message
+    return message
 
 
 ISO = repeat("2024-01-31", "2024-02-01T12:00")

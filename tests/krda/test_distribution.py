@@ -70,9 +70,8 @@ def test_the_wheel_holds_the_library_alone_and_the_licence(built):
     assert any(name.endswith("licenses/LICENSE") for name in names)
     files = [path for path in (ROOT / "krda").rglob("*") if path.is_file()]
     own = {str(path.relative_to(ROOT)) for path in files if path.suffix != ".pyc"}
-    assert {name for name in names if name.startswith("krda/")} == {
-        n for n in own if ".nb" not in n
-    }
+    expected = {name for name in own if ".nb" not in name}
+    assert {name for name in names if name.startswith("krda/")} == expected
 
 
 def test_the_command_of_the_wheel_is_that_of_the_module(built):

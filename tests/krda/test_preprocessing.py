@@ -131,9 +131,8 @@ def test_centres_hide_the_place_within_a_cell_and_leave_other_values():
     one, other = (columns.forward(X, seed) for seed in (1, 2))
     assert not np.allclose(one, other)
     for i in range(2):
-        np.testing.assert_allclose(
-            columns.conditioning_value(i, one[:, i]), columns.conditioning_value(i, other[:, i])
-        )
+        centres = [columns.conditioning_value(i, Z[:, i]) for Z in (one, other)]
+        np.testing.assert_allclose(*centres)
     amounts = X[:, 1] > 0
     np.testing.assert_allclose(columns.conditioning_value(1, one[amounts, 1]), one[amounts, 1])
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rnade_models import make_rnade
 from scipy import stats
@@ -32,13 +32,10 @@ def central_jacobian(function, x, step=1e-6):
 
 
 @given(d=st.integers(1, 6), seed=st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
 def test_map_between_gaussians_is_the_cholesky_map(d, seed):
     (m_s, cov_s), (m_t, cov_t) = random_gaussian(d, seed), random_gaussian(d, seed + 1)
-    source, target = (
-        LinearGaussianDensity(torch.from_numpy(m), torch.from_numpy(c))
-        for m, c in ((m_s, cov_s), (m_t, cov_t))
-    )
+    source = LinearGaussianDensity(torch.from_numpy(m_s), torch.from_numpy(cov_s))
+    target = LinearGaussianDensity(torch.from_numpy(m_t), torch.from_numpy(cov_t))
     z = np.random.default_rng(seed).uniform(-4, 4, size=(50, d))
     x = m_s + z @ np.linalg.cholesky(cov_s).T
     expected = m_t + z @ np.linalg.cholesky(cov_t).T
@@ -70,56 +67,27 @@ def test_rosenblatt_of_its_inverse_returns_the_quantiles(d, method):
     np.testing.assert_allclose(density.rosenblatt(density.inverse_rosenblatt(u)), u, atol=1e-9)
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_inverse_of_the_rosenblatt_transform_returns_the_rows(d):
-    density = make_rnade(d, spread=0.5).density(0)
-    x = density.sample(400, torch.Generator().manual_seed(1))
-    u = density.rosenblatt(x)
-    # In the far tails 1 - u has too few digits left to tell x to 1e-9.
-    inner = ((u > 1e-4) & (u < 1 - 1e-4)).all(1)
-    assert int(inner.sum()) > 300
-    np.testing.assert_allclose(density.inverse_rosenblatt(u[inner]), x[inner], atol=1e-9)
-
-
-def test_jacobian_is_lower_triangular_with_a_positive_diagonal():
+def test_jacobian_is_lower_triangular_and_satisfies_the_change_of_variables():
     model = make_rnade(4)
     source, target = model.density(0), model.density(1)
-    for x in source.sample(10, torch.Generator().manual_seed(7)):
+    for x in source.sample(10, torch.Generator().manual_seed(8)):
         jacobian = central_jacobian(lambda rows: knothe_rosenblatt(source, target, rows), x)
         assert float(torch.triu(jacobian, diagonal=1).abs().max()) == 0.0
         assert float(jacobian.diagonal().min()) > 0.0
+        transported = knothe_rosenblatt(source, target, x[None])
+        expected = target.log_prob(transported) + jacobian.diagonal().log().sum()
+        np.testing.assert_allclose(source.log_prob(x[None]), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_jacobian_satisfies_the_change_of_variables():
-    model = make_rnade(3)
-    source, target = model.density(0), model.density(1)
-    x = source.sample(8, torch.Generator().manual_seed(8))
-    transported = knothe_rosenblatt(source, target, x)
-    log_det = torch.stack(
-        [
-            central_jacobian(lambda rows: knothe_rosenblatt(source, target, rows), row)
-            .diagonal()
-            .log()
-            .sum()
-            for row in x
-        ]
-    )
-    np.testing.assert_allclose(
-        source.log_prob(x), target.log_prob(transported) + log_det, rtol=1e-4, atol=1e-4
-    )
-
-
-@pytest.mark.parametrize("rows", [torch.zeros(3, 5), torch.zeros(2)])
-def test_dimensions_that_do_not_agree_are_refused(rows):
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [(torch.zeros(3, 5), "x must have shape"), (torch.zeros(2), "x must have shape"),
+     (torch.full((1, 2), torch.nan), "NaN or infinity")],
+)  # fmt: skip
+def test_rows_of_other_dimensions_or_not_finite_are_refused(rows, message):
     model = make_rnade(2)
-    with pytest.raises(ValueError, match="x must have shape"):
+    with pytest.raises(ValueError, match=message):
         knothe_rosenblatt(model.density(0), model.density(1), rows)
-
-
-def test_rows_that_are_not_finite_are_refused():
-    model = make_rnade(2)
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        knothe_rosenblatt(model.density(0), model.density(1), torch.full((1, 2), torch.nan))
 
 
 @pytest.fixture

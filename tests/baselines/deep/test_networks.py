@@ -10,17 +10,6 @@ from baselines.deep.source_hypothesis import SHOT
 from krda.base import Domains, fit_together
 
 SMALL = {"hidden_size": 16, "n_layers": 3, "n_epochs": 6, "batch_size": 16, "random_state": 0}
-every_method = pytest.mark.parametrize("method", [DANN, CDAN, DAN, JAN, SHOT])
-
-
-def blobs(n_source=60, n_target=60, seed=0):
-    """Two classes, well apart; the target moved a little."""
-    rng = np.random.default_rng(seed)
-    centres = np.array([[3.0, 0.0], [-3.0, 0.0]])
-    ys, yt = np.arange(n_source) % 2, np.arange(n_target) % 2
-    Xs = centres[ys] + 0.3 * rng.normal(size=(n_source, 2))
-    Xt = centres[yt] + 0.3 * rng.normal(size=(n_target, 2)) + [0.3, -0.2]
-    return Xs, ys, Xt, yt
 
 
 def leaning(seed, n=100, shift=-3.0):
@@ -55,19 +44,18 @@ def test_alignment_drops_the_column_that_moved(method, parameters):
     assert np.median(adapted) > 0.93
 
 
-@every_method
 @pytest.mark.parametrize("sizes", [(7, 50), (3, 2), (33, 17)])
-def test_any_domain_sizes_and_a_last_batch_of_one(method, sizes):
-    Xs, ys, Xt, _ = blobs(*sizes)
-    model = method(**SMALL).fit(Xs, ys, Xt)
+def test_any_domain_sizes_and_a_last_batch_of_one(method, sizes, blobs):
+    source, target = (np.linspace(0, 59, n).astype(int) for n in sizes)  # of all classes
+    Xt = blobs.Xt[target]
+    model = method(**SMALL).fit(blobs.Xs[source], blobs.ys[source], Xt)
     assert model.predict(Xt).shape == (sizes[1],)
     assert np.isfinite(model.losses_).all()
     assert model.n_steps_ == len(model.losses_)
 
 
-@every_method
-def test_same_seed_same_predictions_whatever_the_global_state(method):
-    Xs, ys, Xt, _ = blobs()
+def test_same_seed_same_predictions_whatever_the_global_state(method, blobs):
+    Xs, ys, Xt, _ = blobs
     torch.manual_seed(1)
     np.random.seed(1)
     first = method(**SMALL).fit(Xs, ys, Xt).predict_proba(Xt)
@@ -92,9 +80,8 @@ def foreign_defaults():
     torch.set_default_dtype(torch.float32)
 
 
-@every_method
-def test_torchs_defaults_change_nothing(method, request):
-    Xs, ys, Xt, _ = blobs()
+def test_torchs_defaults_change_nothing(method, blobs, request):
+    Xs, ys, Xt, _ = blobs
     parameters = {**SMALL, "validation_fraction": 0.2}
     expected = method(**parameters).fit(Xs, ys, Xt)
     p = expected.predict_proba(Xt)
@@ -105,46 +92,35 @@ def test_torchs_defaults_change_nothing(method, request):
     assert all(p.dtype == torch.float32 for p in model.network_.parameters())
 
 
-def test_rows_beyond_single_precision_are_refused():
-    Xs, ys, Xt, _ = blobs()
-    model = DANN(**SMALL).fit(Xs, ys, Xt)
+def test_predictions_that_would_not_be_finite_are_refused(blobs):
+    model = DANN(**SMALL).fit(*blobs[:3])
     with pytest.raises(FloatingPointError, match="single precision"):
-        model.predict(1e300 * Xt)
+        model.predict(1e300 * blobs.Xt)
+    with torch.no_grad():
+        model.network_.head.bias.fill_(torch.nan)
+    with pytest.raises(FloatingPointError, match="output of the network"):
+        model.predict(blobs.Xt)
 
 
 WRONG = [
-    *((DANN, name, value) for name, value in [
-        ("hidden_size", 0),
-        ("hidden_size", {"n_components": 5}),
-        ("n_layers", 1),
-        ("n_epochs", 0),
-        ("batch_size", 1),
-        ("learning_rate", -1.0),
-        ("validation_fraction", 1.0),
-        ("patience", 0),
-        ("standardize", "no"),
-        ("device", "abacus"),
-    ]),
-    (DANN, "trade_off", -1.0),
-    (DANN, "warmup_steps", 0),
-    (CDAN, "entropy_conditioning", "no"),
-    (DAN, "linear", "no"),
-    (JAN, "softmax_sigma", 0.0),
-    (SHOT, "label_smoothing", 1.0),
-    (SHOT, "pseudo_label_weight", -0.1),
+    (DANN, "hidden_size", 0), (DANN, "hidden_size", {"n_components": 5}), (DANN, "n_layers", 1),
+    (DANN, "n_epochs", 0), (DANN, "batch_size", 1), (DANN, "learning_rate", -1.0),
+    (DANN, "validation_fraction", 1.0), (DANN, "patience", 0), (DANN, "standardize", "no"),
+    (DANN, "device", "abacus"), (DANN, "trade_off", -1.0), (DANN, "warmup_steps", 0),
+    (CDAN, "entropy_conditioning", "no"), (DAN, "linear", "no"), (JAN, "softmax_sigma", 0.0),
+    (SHOT, "label_smoothing", 1.0), (SHOT, "pseudo_label_weight", -0.1),
     (SHOT, "n_adaptation_epochs", -1),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "parameter", "value"), WRONG)
-def test_invalid_parameters_are_named(method, parameter, value):
-    Xs, ys, Xt, _ = blobs()
+def test_invalid_parameters_are_named(method, parameter, value, blobs):
     with pytest.raises(ValueError, match=parameter):
-        method(**{**SMALL, parameter: value}).fit(Xs, ys, Xt)
+        method(**{**SMALL, parameter: value}).fit(*blobs[:3])
 
 
-def test_one_scaling_for_both_domains_aligns_nothing():
-    Xs, ys, Xt, _ = blobs()
+def test_one_scaling_for_both_domains_aligns_nothing(moons):
+    Xs, ys, Xt, _ = moons
     scaler = DANN(**SMALL).fit(Xs, ys, Xt + 10).scaler_
     gap = scaler.transform(Xt + 10).mean(axis=0) - scaler.transform(Xs).mean(axis=0)
     assert (gap > 1).all()
@@ -158,19 +134,9 @@ def test_features_on_one_point_are_an_error_and_not_a_constant_prediction(method
         method(**SMALL).fit(np.ones((20, 2)), np.arange(20) % 2, np.ones((20, 2)))
 
 
-def test_a_network_without_finite_answers_does_not_predict():
-    Xs, ys, Xt, _ = blobs()
-    model = DANN(**SMALL).fit(Xs, ys, Xt)
-    with torch.no_grad():
-        model.network_.head.bias.fill_(torch.nan)
-    with pytest.raises(FloatingPointError, match="output of the network"):
-        model.predict(Xt)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@every_method
 def test_a_cuda_device_is_used(method):
-    Xs, ys, Xt, yt = blobs()
+    Xs, ys, Xt, yt = leaning(0, shift=0.0)
     state = torch.cuda.get_rng_state()
     model = method(**{**SMALL, "n_epochs": 40, "device": "cuda"}).fit(Xs, ys, Xt)
     assert next(model.network_.parameters()).is_cuda

@@ -22,18 +22,12 @@ def draw(*shape, seed=0, dtype=torch.float32):
 
 def chain(n_inputs, hidden, n_outputs, seed=0, last=nn.Linear):
     """One network with every kind of layer."""
-    network = build(
-        lambda: nn.Sequential(
-            nn.Linear(n_inputs, hidden),
-            nn.BatchNorm1d(hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, hidden),
-            nn.ReLU(),
-            last(hidden, n_outputs),
-        ),
-        generator(seed),
-        CPU,
-    )
+
+    def make():
+        first = nn.Linear(n_inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU()
+        return nn.Sequential(*first, nn.Linear(hidden, hidden), nn.ReLU(), last(hidden, n_outputs))
+
+    network = build(make, generator(seed), CPU)
     with torch.no_grad():
         network[1].weight.uniform_(0.5, 2, generator=generator(seed))
         network[1].running_mean.uniform_(-1, 1, generator=generator(seed))

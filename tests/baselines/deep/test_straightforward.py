@@ -9,14 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from baselines.deep import joint, networks
+from baselines.deep import dalib_compat, joint, networks
 from baselines.deep.adversarial import CDAN, DANN
-from baselines.deep.dalib_compat import (
-    DomainDiscriminator,
-    GradientReversal,
-    adaptation,
-    domain_adversarial_loss,
-)
+from baselines.deep.dalib_compat import DomainDiscriminator, GradientReversal, adaptation
 from baselines.deep.discrepancy import BANDWIDTH_FACTORS, DAN, JAN
 from baselines.deep.networks import Data
 from baselines.deep.source_hypothesis import SHOT, centroid_labels
@@ -89,7 +84,7 @@ def dalibs_loss(fit, discriminator):
         cdan.grl = GradientReversal(fit.warmup_steps)
         return cdan
     if isinstance(fit, DANN):
-        dann = domain_adversarial_loss(discriminator, fit.warmup_steps)
+        dann = dalib_compat.domain_adversarial_loss(discriminator, fit.warmup_steps)
         return lambda g_s, f_s, g_t, f_t: dann(f_s, f_t)
     kernel = adaptation.jan.GaussianKernel
     kernels = tuple(kernel(alpha=factor) for factor in BANDWIDTH_FACTORS)

@@ -6,7 +6,7 @@ That a training with them is one with dalib's is tested in test_straightforward.
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -80,7 +80,6 @@ def test_the_discrepancies_are_their_formulas(method, n, d, shift):
             assert values[r].item() == pytest.approx(mmd_of_kernel(kernel, n, linear), rel=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(2, 12), st.integers(1, 20), st.floats(-50, 50), st.integers(0, 2**31))
 def test_squared_distances_do_not_depend_on_the_origin(n, d, shift, seed):
     rows = draw(2, n, d, seed=seed)

@@ -12,8 +12,6 @@ from krda.adaptation.adapt import Pair
 from krda.adaptation.classifiers import CLASSIFIERS, TIMED_ROWS, ValidCategories, extrapolated
 from krda.tables.errors import TableError
 
-RNG = np.random.default_rng(0)
-
 
 def tables(n=120, scale=3.0, shares=(0.5, 0.5), seed=0):
     """Give two classes that x separates, a target in other units, and the target's labels."""
@@ -30,8 +28,7 @@ def tables(n=120, scale=3.0, shares=(0.5, 0.5), seed=0):
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [["a", "b"], ["10", "9"], [0, 1], [-1, 1], [False, True], ["x y,z", 'q"']],
+    "labels", [["a", "b"], ["10", "9"], [0, 1], [-1, 1], [False, True], ["x y,z", 'q"']]
 )
 def test_predictions_have_the_labels_of_the_source_and_their_probabilities(labels):
     source, ys, target, yt = tables()
@@ -40,10 +37,8 @@ def test_predictions_have_the_labels_of_the_source_and_their_probabilities(label
     predicted = found.predict(target)
     assert (predicted["prediction"] == labels[yt]).mean() > 0.85
     likeliest = predicted.filter(like="probability_").to_numpy().argmax(axis=1)
-    agreed = predicted["agreement"] == 1
-    np.testing.assert_array_equal(
-        found.model.classes_[likeliest][agreed], predicted["prediction"][agreed]
-    )
+    likeliest, agreed = found.model.classes_[likeliest], predicted["agreement"] == 1
+    np.testing.assert_array_equal(likeliest[agreed], predicted["prediction"][agreed])
     assert predicted.index.equals(target.index)
 
 
@@ -51,10 +46,8 @@ def test_it_is_what_the_estimators_do_with_the_encoded_tables():
     source, ys, target, _ = tables()
     found = adapt(source.assign(y=ys), target, "y", classifier="logistic")
     plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    model = AutoAdaptation(plain).fit(source, ys, target)
-    np.testing.assert_allclose(
-        found.predict(target)["probability_1"], model.predict_proba(target)[:, 1]
-    )
+    expected = AutoAdaptation(plain).fit(source, ys, target).predict_proba(target)
+    np.testing.assert_allclose(found.predict(target)["probability_1"], expected[:, 1])
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
@@ -133,13 +126,9 @@ def test_moved_categories_are_valid_again_and_an_unknown_level_stays_unknown():
 
 @pytest.mark.parametrize(
     ("options", "error"),
-    [
-        ({"method": "best"}, ValueError),
-        ({"classifier": "tree"}, ValueError),
-        ({"drop": "x"}, TypeError),
-        ({"label": "w"}, TableError),
-    ],
-)
+    [({"method": "best"}, ValueError), ({"classifier": "tree"}, ValueError),
+     ({"drop": "x"}, TypeError), ({"label": "w"}, TableError)],
+)  # fmt: skip
 def test_wrong_names_are_refused(options, error):
     source, ys, target, _ = tables()
     with pytest.raises(error):

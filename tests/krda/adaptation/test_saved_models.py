@@ -26,23 +26,18 @@ def tables():
     return source, target
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "classifier"),
+    [*((method, "logistic") for method in METHODS), *(("auto", each) for each in CLASSIFIERS)],
+)
 @pytest.mark.filterwarnings("ignore")
-def test_every_method_predicts_again_as_it_did(tables, tmp_path, method):
-    found = adapt(*tables, "label", method=method, classifier="logistic")
+def test_every_method_and_classifier_predicts_again_as_it_did(tables, tmp_path, method, classifier):
+    found = adapt(*tables, "label", method=method, classifier=classifier)
     save(found, tmp_path / "model")
     again = load(tmp_path / "model")
     pd.testing.assert_frame_equal(again.predict(tables[1]), found.predict(tables[1]))
     assert again.verdict == found.verdict
     assert again.encoder.columns_ == found.encoder.columns_
-
-
-@pytest.mark.parametrize("classifier", CLASSIFIERS)
-def test_every_classifier_is_saved(tables, tmp_path, classifier):
-    found = adapt(*tables, "label", classifier=classifier)
-    save(found, tmp_path / "model")
-    again = load(tmp_path / "model").predict(tables[1][:1])
-    pd.testing.assert_frame_equal(again, found.predict(tables[1][:1]))
 
 
 def test_foreign_and_damaged_files_are_refused(tables, tmp_path):

@@ -1,19 +1,13 @@
 """AutoAdaptation: what it makes of the choice, and what it must not depend on."""
 
-from __future__ import annotations
-
-import pickle
-
 import numpy as np
 import pytest
-from domain_pairs import DOMAINS, Domains, rotated_moons, shifted_blobs
-from sklearn.datasets import make_moons
-from sklearn.ensemble import HistGradientBoostingClassifier
+from domain_pairs import DOMAINS, Domains, label_shift, rotated_moons
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from krda import AutoAdaptation
-from krda.alignment import auto, choice
+from krda.alignment import auto
 
 
 @pytest.fixture(scope="module")
@@ -85,47 +79,41 @@ def test_probabilities_are_the_means_over_the_classifiers(voting):
     assert not hasattr(AutoAdaptation(SVC()), "predict_proba")
 
 
-@pytest.mark.parametrize("data", DOMAINS.values(), ids=DOMAINS)
-def test_why_names_the_shift_and_the_candidates_with_their_numbers(data):
-    model = AutoAdaptation().fit(*data()[:3])
+@pytest.mark.parametrize(
+    ("data", "ambiguous"),
+    [*((make(), False) for make in DOMAINS.values()), (rotated_moons(200, 200), True)],
+    ids=[*DOMAINS, "many moons"],
+)
+def test_why_names_the_shift_and_the_candidates_with_their_numbers(data, ambiguous):
+    model = AutoAdaptation().fit(*data[:3])
     text = model.why()
     assert text.splitlines()[0] == auto.SHIFTS[model.shift_]
     used = next(line for line in text.splitlines() if line.startswith("Used: "))
+    used = used[6:-1].replace(" (they vote)", "").split("; ")
     for candidate in model.candidates_:
         line = next(line for line in text.splitlines() if line.startswith(f"  {candidate.name}  "))
         assert all(f"{residual:.4f}" in line for residual in candidate.residuals)
         assert ("does not explain" in line) is not candidate.explains
-        assert (candidate.name in used[6:-1].replace(" (they vote)", "").split("; ")) is (
-            candidate.chosen
-        )
+        assert (candidate.name in used) is candidate.chosen
     assert ("they vote" in text) is (len(model.classifiers_) > 1)
-
-
-def label_shift():
-    rng = np.random.default_rng(0)
-    ys, yt = np.repeat(["no", "yes"], [80, 80]), np.repeat([0, 1], [20, 140])
-    return (
-        rng.normal(size=(160, 2)) + 2 * (ys == "yes")[:, None],
-        ys,
-        rng.normal(size=(160, 2)) + 2 * yt[:, None],
-    )
+    assert ("Half a turn more explains" in text) is model.ambiguous_ is ambiguous
 
 
 def test_class_shares_are_found_said_and_given_to_the_classifier():
-    Xs, ys, Xt = label_shift()
+    Xs, codes, Xt, _ = label_shift()
+    ys = np.array(["no", "yes"])[codes]
     model = AutoAdaptation().fit(Xs, ys, Xt)
     assert model.shift_ == "class shares"
     np.testing.assert_allclose(model.class_shares_, [0.125, 0.875], atol=0.1)
     no, yes = (round(100 * share) for share in model.class_shares_)
     assert f"Class shares of the target: no: {no} %, yes: {yes} %." in model.why()
-    weights = model.class_shares_[(ys == "yes") * 1] / 0.5
-    np.testing.assert_array_equal(
-        model.predict(Xt), SVC().fit(Xs, ys, sample_weight=weights).predict(Xt)
-    )
+    weights = model.class_shares_[codes] / 0.5
+    plain = SVC().fit(Xs, ys, sample_weight=weights)
+    np.testing.assert_array_equal(model.predict(Xt), plain.predict(Xt))
 
 
 def test_a_sample_like_the_source_is_classified_as_without_adaptation():
-    Xs, ys, _ = label_shift()
+    Xs, ys, *_ = label_shift()
     Xt = np.random.default_rng(5).permutation(Xs)[:100]
     model = AutoAdaptation().fit(Xs, ys, Xt)
     assert model.shift_ == "none"
@@ -134,54 +122,11 @@ def test_a_sample_like_the_source_is_classified_as_without_adaptation():
     np.testing.assert_array_equal(model.agreement(Xt), 1)
 
 
-def test_an_ambiguous_rotation_is_said():
-    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
-    Xs, ys = make_moons(200, noise=0.05, random_state=0)
-    Xt, yt = make_moons(200, noise=0.05, random_state=1)
-    model = AutoAdaptation().fit(Xs, ys, Xt @ turn)
-    assert (model.shift_, model.ambiguous_) == ("axes", True)
-    assert "Half a turn more explains the target as well" in model.why()
-    assert model.score(Xt @ turn, yt) >= 0.99
-
-
-def test_a_pickled_model_does_the_same(voting):
-    model, data, _ = voting
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(data.Xt), model.predict(data.Xt))
-    np.testing.assert_array_equal(again.transform(data.Xs), model.transform(data.Xs))
-    assert again.why() == model.why()
-
-
-@pytest.mark.parametrize("data", [rotated_moons(), shifted_blobs()], ids=["moons", "blobs"])
-def test_order_and_units_of_columns_and_names_of_classes_do_not_matter(data):
-    model = AutoAdaptation(GaussianNB(var_smoothing=0.0))
-    plain = model.fit(*data[:3]).predict(data.Xt)
-    shift, order = model.shift_, np.arange(data.Xs.shape[1])[::-1]
-    units = np.array([2.0**10, 0.25, 3.0, 1.0, 0.1])[order]
-    moved = model.fit(data.Xs[:, order] * units, data.ys, data.Xt[:, order] * units)
-    np.testing.assert_array_equal(moved.predict(data.Xt[:, order] * units), plain)
-    assert model.shift_ == shift
-    names = np.array(["b", "c", "a"])  # sorted in another order
-    renamed = model.fit(data.Xs, names[data.ys], data.Xt)
-    np.testing.assert_array_equal(renamed.predict(data.Xt), names[plain])
-    assert model.shift_ == shift
-
-
-def test_a_large_table_is_chosen_for_on_some_rows_and_mapped_as_a_whole(monkeypatch):
+def test_a_large_table_is_mapped_as_a_whole():
     rng = np.random.default_rng(0)
     n = 2000
     ys = np.arange(n) % 2
     Xs, Xt = (rng.normal(size=(n, 2)) + ys[:, None] for _ in range(2))
-    sizes = []
-    fit_alone = choice.fit_alone
-
-    def counted(kind, Xs, codes, Xt, shares):
-        sizes.append((len(Xs), len(Xt)))
-        return fit_alone(kind, Xs, codes, Xt, shares)
-
-    monkeypatch.setattr(choice, "fit_alone", counted)
-    model = AutoAdaptation(HistGradientBoostingClassifier(max_iter=5)).fit(Xs, ys, 2 * Xt + 1)
-    assert sizes
-    assert max(max(size) for size in sizes) <= 406
+    model = AutoAdaptation(GaussianNB()).fit(Xs, ys, 2 * Xt + 1)
     moved = model.transform(Xs)
-    np.testing.assert_allclose(moved.mean(axis=0), (2 * Xt + 1).mean(axis=0), atol=0.05)
+    np.testing.assert_allclose(moved.mean(axis=0), (2 * Xt + 1).mean(axis=0), atol=1e-9)

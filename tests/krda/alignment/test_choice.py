@@ -1,7 +1,5 @@
 """Which shift is found: on samples whose shift is known."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 
@@ -142,14 +140,9 @@ def test_shares_are_needed_with_a_map_if_they_explain_all_and_halve_what_is_betw
 
 @pytest.mark.parametrize(
     ("of_shares", "of_a_map", "of_quantiles", "shift"),
-    [
-        (1.9, 9.0, 9.0, "class shares"),
-        (2.1, 2.9, 9.0, "columns"),
-        (1.9, 2.9, 9.0, "columns"),
-        (0.9, 2.9, 2.9, "class shares"),
-        (1.9, 9.0, 0.5, "class shares"),
-    ],
-)
+    [(1.9, 9.0, 9.0, "class shares"), (2.1, 2.9, 9.0, "columns"), (1.9, 2.9, 9.0, "columns"),
+     (0.9, 2.9, 2.9, "class shares"), (1.9, 9.0, 0.5, "class shares")],
+)  # fmt: skip
 def test_shares_have_to_explain_more_if_a_simple_map_explains_the_shift_too(
     monkeypatch, of_shares, of_a_map, of_quantiles, shift
 ):
@@ -214,15 +207,12 @@ def test_of_a_large_table_some_rows_are_looked_at_and_every_class(monkeypatch):
     codes[:5] = 2
     seen = {}
 
-    class Stop(Exception):
-        pass
-
     def fit(kind, Xs, codes, Xt, shares):
         seen.update(source=len(Xs), codes=codes, target=len(Xt), shares=shares)
-        raise Stop
+        raise StopIteration
 
     monkeypatch.setattr(choosing, "fit_alone", fit)
-    with pytest.raises(Stop):
+    with pytest.raises(StopIteration):
         choose(X, codes, X, 0)
     assert MAX_ROWS <= seen["source"] <= MAX_ROWS + 9
     assert seen["target"] == MAX_ROWS

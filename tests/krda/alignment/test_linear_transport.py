@@ -1,7 +1,5 @@
 """Linear optimal transport against its closed form, where covariances have no inverse, too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import sqrtm

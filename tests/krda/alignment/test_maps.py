@@ -1,7 +1,5 @@
 """The maps in closed form: weights, constant columns, limits of the shrinkage."""
 
-from __future__ import annotations
-
 import numpy as np
 import ot
 import pytest
@@ -157,17 +155,6 @@ def test_the_share_of_shrinkage_is_ledoit_and_wolfs_with_a_target_of_ones_on_the
     assert share == pytest.approx(ledoit_wolf_shrinkage(Z), rel=0.1)
 
 
-def test_independent_columns_of_few_rows_lose_their_correlations():
-    kept = []
-    for seed in range(20):
-        X = np.random.default_rng(seed).normal(size=(30, 10))
-        covariance = shrunk_covariance(X, uniform(30))[1]
-        plain = np.cov(X.T, ddof=0)
-        off = ~np.eye(10, dtype=bool)
-        kept.append(np.abs(covariance[off]).sum() / np.abs(plain[off]).sum())
-    assert np.median(kept) < 0.2
-
-
 def test_the_shrunk_map_lies_between_that_of_gaussians_and_standardising():
     Xs, Xt = correlated(20_000, 3), 2 * correlated(20_000, 3, seed=1)[:, ::-1] + 5
     w = uniform(len(Xs))
@@ -175,9 +162,8 @@ def test_the_shrunk_map_lies_between_that_of_gaussians_and_standardising():
     np.testing.assert_allclose(shrunk_gaussian_map(Xs, Xt, w)(Xs), limit, atol=0.02)
     # Without correlations in the samples nothing is left but the columns.
     Xs, Xt = (np.array([[1.0, 2], [-1, 2], [1, -2], [-1, -2]]) * c + 1 for c in (1, 3))
-    np.testing.assert_allclose(
-        shrunk_gaussian_map(Xs, Xt, uniform(4))(Xs), standardizing_map(Xs, Xt, uniform(4))(Xs)
-    )
+    limit = standardizing_map(Xs, Xt, uniform(4))(Xs)
+    np.testing.assert_allclose(shrunk_gaussian_map(Xs, Xt, uniform(4))(Xs), limit)
 
 
 def test_powers_of_a_covariance_leave_out_what_has_no_variance():

@@ -1,7 +1,5 @@
 """The closest rotation: derivatives, known answers, and what it must not depend on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -9,6 +7,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import special_ortho_group
 
 from krda.alignment import rotation
+from krda.alignment.maps import uniform
 from krda.alignment.rotation import RotationProblem, closest_rotation
 
 
@@ -22,10 +21,6 @@ def skewed(n, d, seed):
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.gamma(0.3 + 0.5 * j, size=n) for j in range(d)])
     return (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def uniform(n):
-    return np.full(n, 1 / n)
 
 
 def plane(angle):
@@ -51,22 +46,10 @@ def test_the_value_is_the_energy_distance_and_the_penalty_up_to_what_no_rotation
         return 2 * across - w @ cdist(X @ R, X @ R) @ w + penalty * w @ moved
 
     one, other = (special_ortho_group.rvs(d, random_state=seed) for seed in (0, 1))
-    assert given.value(one)[0] - given.value(other)[0] == pytest.approx(
-        directly(one) - directly(other)
-    )
+    difference = given.value(one)[0] - given.value(other)[0]
+    assert difference == pytest.approx(directly(one) - directly(other))
     assert given.moved(one) == pytest.approx(penalty * w @ ((X @ one - X) ** 2).sum(axis=1))
     assert given.moved(np.eye(d)) == 0
-
-
-@pytest.mark.parametrize("d", [2, 4])
-def test_the_derivative_in_the_matrix_is_right(d):
-    given, R = problem(d), special_ortho_group.rvs(d, random_state=2)
-    error = check_grad(
-        lambda r: given.value(r.reshape(d, d))[0],
-        lambda r: given.value(r.reshape(d, d))[1].ravel(),
-        R.ravel(),
-    )
-    assert error < 1e-6
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])
@@ -85,20 +68,22 @@ def test_the_derivative_that_the_local_search_follows_is_right(d, monkeypatch):
     assert max(errors) < 1e-6
 
 
+def found(turn):
+    """What is found where the target is a sample that was turned."""
+    source, target = skewed(300, len(turn), 0), skewed(300, len(turn), 1) @ turn
+    return closest_rotation(RotationProblem(source, uniform(300), target, 0.002))
+
+
 @pytest.mark.parametrize("angle", [20, 100, 180, 290])
 def test_a_rotation_of_the_plane_is_found(angle):
-    source, target = skewed(300, 2, 0), skewed(300, 2, 1) @ plane(angle)
-    found = closest_rotation(RotationProblem(source, uniform(300), target, 0.002))
-    np.testing.assert_allclose(found, plane(angle), atol=0.1)
+    np.testing.assert_allclose(found(plane(angle)), plane(angle), atol=0.1)
 
 
 @pytest.mark.parametrize("d", [3, 5])
 def test_a_turn_of_one_plane_by_a_right_angle_is_found(d):
     turn = np.eye(d)
     turn[np.ix_([0, 2], [0, 2])] = plane(90).round()
-    source, target = skewed(300, d, 0), skewed(300, d, 1) @ turn
-    found = closest_rotation(RotationProblem(source, uniform(300), target, 0.002))
-    np.testing.assert_allclose(found, turn, atol=0.25)
+    np.testing.assert_allclose(found(turn), turn, atol=0.25)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -107,9 +92,7 @@ def test_a_rotation_in_five_dimensions_is_found(seed):
     a = np.random.default_rng(seed).normal(size=(5, 5))
     a = (a - a.T) / np.linalg.norm(a - a.T)
     turn = np.linalg.inv(np.eye(5) - a / 2) @ (np.eye(5) + a / 2)
-    source, target = skewed(300, 5, 0), skewed(300, 5, 1) @ turn
-    found = closest_rotation(RotationProblem(source, uniform(300), target, 0.002))
-    assert np.linalg.norm(found - turn) < 0.5 * np.linalg.norm(np.eye(5) - turn)
+    assert np.linalg.norm(found(turn) - turn) < 0.5 * np.linalg.norm(np.eye(5) - turn)
 
 
 @pytest.mark.parametrize("d", [2, 3, 6])
@@ -142,17 +125,20 @@ def test_the_penalty_keeps_gaussian_samples_where_they_are(d):
 
 
 def test_near_a_start_the_search_is_local():
-    source, target = skewed(200, 2, 0), skewed(200, 2, 1) @ plane(40)
-    given = RotationProblem(source, uniform(200), target, 0.001)
-    np.testing.assert_allclose(closest_rotation(given, plane(50)), plane(40), atol=0.15)
+    # These rows are the same after each quarter turn.
+    source = np.vstack([skewed(50, 2, 0) @ plane(angle) for angle in (0, 90, 180, 270)])
+    given = RotationProblem(source, uniform(200), source @ plane(40), 0.001)
+    for angle in (40, 130, 220):
+        local = closest_rotation(given, plane(angle + 10))
+        np.testing.assert_allclose(local, plane(angle), atol=0.15)
 
 
 def test_in_the_plane_turning_both_samples_alike_changes_nothing():
     source, target = skewed(200, 2, 0), skewed(150, 2, 1) @ plane(70)
-    found = closest_rotation(RotationProblem(source, uniform(200), target, 0.002))
+    plain = closest_rotation(RotationProblem(source, uniform(200), target, 0.002))
     for angle in (33, 180):
         both = RotationProblem(source @ plane(angle), uniform(200), target @ plane(angle), 0.002)
-        np.testing.assert_allclose(closest_rotation(both), found, atol=1e-3)
+        np.testing.assert_allclose(closest_rotation(both), plain, atol=1e-3)
 
 
 def test_weights_are_repeated_rows():

@@ -14,34 +14,19 @@ pytestmark = pytest.mark.usefixtures("fast_or_plain")
 METHODS = ("newton", "bisection")
 
 
-def random_mixtures(n, n_components, seed, *, spread=3.0, log_sd=1.0):
-    rng = np.random.default_rng(seed)
-    weights = rng.dirichlet(np.ones(n_components), size=n)
-    means = spread * rng.normal(size=(n, n_components))
-    stds = np.exp(log_sd * rng.normal(size=(n, n_components)))
-    return [torch.from_numpy(a) for a in (weights, means, stds)]
-
-
-def reference_cdf(z, weights, means, stds):
-    z, weights, means, stds = (np.asarray(a) for a in (z, weights, means, stds))
-    return (weights * stats.norm.cdf(z[:, None], means, stds)).sum(1)
-
-
 def test_normal_cdf_keeps_its_digits_in_the_lower_tail_where_torch_ndtr_loses_them():
     x = torch.tensor([-37.0, -20.0, -9.0, -5.0, 0.0, 3.0], dtype=torch.float64)
     np.testing.assert_allclose(mixture.normal_cdf(x), stats.norm.cdf(x), rtol=1e-12)
 
 
 def test_log_prob_and_cdf_equal_scipys_weighted_sums():
-    weights, means, stds = random_mixtures(200, 4, 0)
+    _, weights, means, stds = nasty_mixtures(200, 4, 0)
     x = torch.linspace(-6, 6, 200, dtype=torch.float64)
-    density = (weights * torch.from_numpy(stats.norm.pdf(x[:, None], means, stds))).sum(1)
-    np.testing.assert_allclose(
-        mixture.log_prob(x, weights.log(), means, stds), density.log(), rtol=1e-10
-    )
-    np.testing.assert_allclose(
-        mixture.cdf(x, weights, means, stds), reference_cdf(x, weights, means, stds), atol=1e-14
-    )
+    density = (weights.numpy() * stats.norm.pdf(x[:, None], means, stds)).sum(1)
+    found = mixture.log_prob(x, weights.log(), means, stds)
+    np.testing.assert_allclose(found, np.log(density), rtol=1e-10)
+    share = (weights.numpy() * stats.norm.cdf(x[:, None], means, stds)).sum(1)
+    np.testing.assert_allclose(mixture.cdf(x, weights, means, stds), share, atol=1e-14)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -52,8 +37,8 @@ def test_quantile_of_one_gaussian_is_the_normal_quantile(method):
     np.testing.assert_allclose(z, stats.norm.ppf(u, 2.0, 3.0), rtol=1e-7)
 
 
-def nasty_mixtures(n, n_components, seed, log_sd, spread, concentration):
-    """Widths over many orders of magnitude, weights down to 0, means far from 0 and apart."""
+def nasty_mixtures(n, n_components, seed, log_sd=1.0, spread=3.0, concentration=1.0):
+    """Probabilities, and mixtures of any widths: weights down to 0, means far from 0 and apart."""
     rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.full(n_components, concentration), size=n)
     means = spread * (rng.normal(size=(n, n_components)) + rng.normal())
@@ -93,36 +78,26 @@ def test_quantile_is_accurate_to_1e_12_for_nearly_degenerate_mixtures_and_far_ta
 # Rows that a search with a careless last step was once content too early with.
 HARD_ROWS = {
     "a wide gap, where the curvature makes Halley's step short": (
-        0.8247997023188621,
-        [0.8640323119402713, 3.8755921904221515e-11, 0.13596768802097264],
+        0.8247997023188621, [0.8640323119402713, 3.8755921904221515e-11, 0.13596768802097264],
         [-417054.9147758116, -36579.098357484196, -2140371.169465338],
-        [3.671034278518356e-10, 1.3790458342164995, 0.003308560623220523],
-    ),
+        [3.671034278518356e-10, 1.3790458342164995, 0.003308560623220523]),
     "narrower than the distance between floating-point numbers there": (
-        0.994581542203854,
-        [1e-28, 1.0, 0.0],
+        0.994581542203854, [1e-28, 1.0, 0.0],
         [-1034978.3305192374, -257336.00573010335, 664028.5758945744],
-        [0.0008540634435526241, 2.52815492897496e-12, 0.48812995874798787],
-    ),
+        [0.0008540634435526241, 2.52815492897496e-12, 0.48812995874798787]),
     "in the tail of a narrow component": (
-        0.9999999480645956,
-        [3.8e-09, 0.9999994556079945, 5.405929405789995e-07, 0.0],
+        0.9999999480645956, [3.8e-09, 0.9999994556079945, 5.405929405789995e-07, 0.0],
         [-210437.76708868344, 925765.8739992953, 50453.102889241316, 2573489.603681289],
-        [0.09701681846693384, 9.203413296655061e-12, 0.09262556577994657, 5.148539824997984],
-    ),
+        [0.09701681846693384, 9.203413296655061e-12, 0.09262556577994657, 5.148539824997984]),
     "a gap beside components narrower than that": (
-        0.07115042617641987,
-        [2.73e-18, 0.852272, 1.86e-13, 0.13888, 0.0088478],
+        0.07115042617641987, [2.73e-18, 0.852272, 1.86e-13, 0.13888, 0.0088478],
         [135695.97, -350508.82776967034, -439697.99, 543662.67, -451559.1184577336],
-        [1.08e-9, 0.021417, 2.6e-6, 2.7e-11, 1.07e-11],
-    ),
+        [1.08e-9, 0.021417, 2.6e-6, 2.7e-11, 1.07e-11]),
     "far below all components": (
-        1.0945907386674478e-29,
-        [0.0006631858450703483, 0.9993368141548475, 6.2610320634713014e-34],
+        1.0945907386674478e-29, [0.0006631858450703483, 0.9993368141548475, 6.2610320634713014e-34],
         [2.5482634521357603, 4.449402552968769, 5.306812945787261],
-        [932.5514307479243, 1.7277656783234943e-12, 0.00017547930254410409],
-    ),
-}
+        [932.5514307479243, 1.7277656783234943e-12, 0.00017547930254410409]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HARD_ROWS)
@@ -172,19 +147,16 @@ def test_quantile_of_the_smallest_numbers_is_the_normal_quantile(u):
 
 
 def test_newton_agrees_with_the_papers_bisection():
-    weights, means, stds = random_mixtures(2000, 5, 3)
-    u = torch.from_numpy(np.random.default_rng(3).uniform(size=2000))
+    u, weights, means, stds = nasty_mixtures(2000, 5, 3)
     fast, plain = (mixture.quantile(u, weights, means, stds, method=m) for m in METHODS)
     density = mixture.log_prob(plain, weights.log(), means, stds).exp()
     assert bool(((fast - plain).abs() * density <= 1e-12).all())
 
 
 def test_quantile_does_not_depend_on_the_rows_solved_beside_it():
-    weights, means, stds = random_mixtures(9000, 3, 5)
-    u = torch.from_numpy(np.random.default_rng(5).uniform(0.01, 0.99, 9000))
-    together = mixture.quantile(u, weights, means, stds)
-    alone = mixture.quantile(u[8500:], weights[8500:], means[8500:], stds[8500:])
-    assert torch.equal(together[8500:], alone)
+    arguments = nasty_mixtures(9000, 3, 5)
+    alone = mixture.quantile(*(values[8500:] for values in arguments))
+    assert torch.equal(mixture.quantile(*arguments)[8500:], alone)
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,11 @@ def test_a_conditional_depends_on_earlier_coordinates_only():
 
 
 def test_domains_share_c_W_and_C_and_have_heads_of_their_own():
-    rnade_2d = make_rnade(2)
-    source, target = rnade_2d.density(0), rnade_2d.density(1)
+    model = make_rnade(2)
+    source, target = model.density(0), model.density(1)
     for name in ("c", "W", "C"):
         assert torch.equal(getattr(source, name), getattr(target, name))
     assert not torch.equal(source.head_weight, target.head_weight)
-    assert {name: tuple(p.shape) for name, p in rnade_2d.named_parameters()} == {
-        "c": (8,), "W": (2, 8), "C": (2,),
-        "head_weight": (2, 2, 8, 9), "head_bias": (2, 2, 9),
-    }  # fmt: skip
 
 
 def test_standard_deviations_stay_above_the_floor():
@@ -102,9 +98,8 @@ def test_transforms_take_conditional_by_conditional():
         np.testing.assert_allclose(u[:, i], expected, atol=1e-13)
         a = density.next_state(i, a, x[:, i])
     inner = u.clamp(0.01, 0.99)
-    np.testing.assert_allclose(
-        density.rosenblatt(density.inverse_rosenblatt(inner)), inner, atol=1e-12
-    )
+    back = density.rosenblatt(density.inverse_rosenblatt(inner))
+    np.testing.assert_allclose(back, inner, atol=1e-12)
 
 
 def test_log_variances_are_bounded_far_out_and_untouched_elsewhere():

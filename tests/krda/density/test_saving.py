@@ -1,7 +1,5 @@
 """What is saved of a fitted density holds arrays, and gives the same numbers again."""
 
-from __future__ import annotations
-
 import pickle
 
 import torch

@@ -177,14 +177,3 @@ def test_hold_out_splits_without_overlap_and_leaves_rows_on_both_sides(n_rows, f
 def test_hold_out_of_a_single_row_is_refused():
     with pytest.raises(ValueError, match="at least two rows"):
         hold_out(1, 0.1, torch.Generator())
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("learning_rate", 0.0), ("max_steps", -1), ("batch_size", 0), ("validation_fraction", 1.0),
-     ("validation_fraction", 0.0), ("patience", 0), ("learning_rate", float("nan")),
-     ("max_steps", 2.5)],
-)  # fmt: skip
-def test_options_that_cannot_work_are_refused_by_name(name, value):
-    with pytest.raises(ValueError, match=name):
-        TrainingOptions(**{name: value})

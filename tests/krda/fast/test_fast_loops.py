@@ -61,14 +61,10 @@ def test_polynomials_have_the_relative_accuracy_that_they_are_said_to_have(name)
 
 @pytest.mark.parametrize(
     "plain",
-    [
-        mixture.quantile,
-        RNADEDensity.rosenblatt,
-        RNADEDensity.inverse_rosenblatt,
-        fit_maximum_likelihood,
-    ],
+    [mixture.quantile, RNADEDensity.rosenblatt, RNADEDensity.inverse_rosenblatt,
+     fit_maximum_likelihood],
     ids=lambda plain: plain.__qualname__,
-)
+)  # fmt: skip
 def test_a_fast_function_has_the_signature_of_the_plain_one(plain):
     fast = _switch.fast_functions()[f"{plain.__module__}.{plain.__qualname__}"]
     expected, found = (list(signature(f).parameters.values()) for f in (plain, fast))

@@ -71,7 +71,6 @@ def test_an_odd_cell_among_numbers_is_named(cell):
     target = list(map(str, SIZES))
     target[7] = cell
     message = refusal(list(SIZES), target)
-    assert "'x'" in message
     assert "target" in message
     assert cell in message
     assert "row 7" in message or "finite" in message
@@ -79,7 +78,6 @@ def test_an_odd_cell_among_numbers_is_named(cell):
 
 def test_an_infinite_number_is_named():
     message = refusal([*repeat(1.5, 2.5, n=N - 1), np.inf])
-    assert "'x'" in message
     assert "'inf' in row 59" in message
 
 
@@ -114,7 +112,6 @@ def test_numbers_with_many_words_are_a_category():
 )
 def test_columns_that_hold_different_things_are_refused(source, target):
     message = refusal(source, target)
-    assert "'x'" in message
     assert "row 0" in message
     assert "drop" in message
 
@@ -203,11 +200,8 @@ def test_unknown_levels_are_zeros_and_counted(fitted):
     with pytest.warns(UserWarning, match=r"'plan' of the table has 2 cells .*: gold"):
         X = encoder.transform(S.iloc[:3].assign(plan=["gold", "gold", "full"]))
     names = encoder.get_feature_names_out().tolist()
-    assert X[:, [names.index("plan=basic"), names.index("plan=full")]].tolist() == [
-        [0, 0],
-        [0, 0],
-        [0, 1],
-    ]
+    assert X[:, names.index("plan=basic")].tolist() == [0, 0, 0]
+    assert X[:, names.index("plan=full")].tolist() == [0, 0, 1]
 
 
 def test_unknown_levels_are_other_if_there_is_one():
@@ -234,30 +228,16 @@ def test_an_encoder_is_an_estimator(fitted):
 
 def test_reports_can_be_written_as_json(fitted):
     encoder, _ = fitted
-    reports = json.loads(json.dumps([asdict(report) for report in encoder.columns_]))
-    assert reports[0] == {
-        "name": "size",
-        "kind": "number",
-        "done": "Used as a number.",
-        "missing_source": 0,
-        "missing_target": 0,
-        "note": "",
-    }
-    assert json.loads(json.dumps(encoder.groups_)) == encoder.groups_
+    for written in ([asdict(report) for report in encoder.columns_], encoder.groups_):
+        assert json.loads(json.dumps(written)) == written
 
 
 def test_files_of_several_formats_give_the_same_numbers(tmp_path):
     pytest.importorskip("pyarrow")
     pytest.importorskip("openpyxl")
-    S = pd.DataFrame(
-        {
-            "size": SIZES.round(3),
-            "count": repeat(1, 2, None),
-            "day": pd.to_datetime(repeat("2024-01-31", "2024-02-01")),
-            "plan": repeat("a", "b", "NA", None),
-            "old": repeat(True, False),
-        }
-    )
+    days = pd.to_datetime(repeat("2024-01-31", "2024-02-01"))
+    plans, old = repeat("a", "b", "NA", None), repeat(True, False)
+    S = frame(size=SIZES.round(3), count=repeat(1, 2, None), day=days, plan=plans, old=old)
     S.to_csv(tmp_path / "a.csv", index=False)
     S.to_csv(tmp_path / "b.csv.gz", index=False, sep=";", decimal=",", encoding="utf-16")
     S.to_parquet(tmp_path / "c.parquet")
@@ -266,8 +246,7 @@ def test_files_of_several_formats_give_the_same_numbers(tmp_path):
     tables = [read_table(path).frame for path in sorted(tmp_path.iterdir())]
     encoder = TableEncoder().fit(tables[0], S)
     assert len(tables) == 5
+    expected = encoder.transform(S)
     for table in tables:
-        np.testing.assert_array_equal(encoder.transform(table), encoder.transform(S))
-        np.testing.assert_array_equal(
-            TableEncoder().fit(table, S).transform(S), encoder.transform(S)
-        )
+        np.testing.assert_array_equal(encoder.transform(table), expected)
+        np.testing.assert_array_equal(TableEncoder().fit(table, S).transform(S), expected)

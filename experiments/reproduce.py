@@ -199,7 +199,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         if options.method and not whole:
             tables = [_shortened(plan, {*options.method, *frame.method}) for plan in tables]
         results = read_results(tables, curves_of(tables), frame)
-        reading.render_tables([*results.tables, *results.parts], options.results / "tables")
+        reading.render_tables(results.tables, options.results / "tables")
         write_all_csv(frame, options.results)
     show_results(results.tables, options.method)
     fitted = True

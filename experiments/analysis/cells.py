@@ -74,20 +74,17 @@ def summarise(
 def table_cells(
     plan: TablePlan,
     runs: pd.DataFrame,
-    part: str | None = None,
     repetitions: int = REPETITIONS,
     share: float = SHARE,
 ) -> pd.DataFrame:
-    """All cells of a table, in the order of its rows; of one of the paper's two with ``part``.
+    """All cells of a table, in the order of its rows.
 
     ``runs`` are the repetitions of the table's own cells.
     """
     dataset = plan.dataset
-    values = published(dataset, part) if has_published(dataset) else {}
+    values = published(dataset) if has_published(dataset) else {}
     in_paper = plan.paper if values else tuple(METHODS.values())
     methods = sorted(plan.methods, key=lambda name: name not in in_paper)
-    if part is not None:
-        methods = [method for method in methods if method in {method for _, method in values}]
     keys = [(task, method) for method in methods for task in plan.tasks]
     printed = [values.get(key, (math.nan, math.nan, False)) for key in keys]
     odd = [one for one in anomalies(dataset) if not one.general]

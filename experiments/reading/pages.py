@@ -39,7 +39,7 @@ def comparison_page(results: Results) -> str:
         "amount.",
     ]
     for table in results.tables:
-        parts += [f"## {escape(table.title)}", *map(escape, table.notes)]
+        parts += [f"## {escape(table.plan.title)}", *map(escape, table.notes)]
         parts.append(comparison_of(table, results))
     return page(*parts)
 
@@ -50,9 +50,9 @@ def comparison_of(table: Table, results: Results) -> str:
     if out := left_out(table.cells):
         reasons = "; ".join(f"{label}: {reason}" for label, reason in out.items())
         parts.append(escape(f"Left out because a cell is not complete: {reasons}."))
-    own = results.comparison[results.comparison.table == table.name]
+    own = results.comparison[results.comparison.table == table.plan.name]
     if len(own):
-        tests = results.tests[results.tests.table == table.name].drop(columns="table")
+        tests = results.tests[results.tests.table == table.plan.name].drop(columns="table")
         tests = tests.assign(p=tests.p.map(_p)).round(2).astype(object).fillna(MISSING)
         tests.columns = tests.columns.str.replace("_", " ")
         parts += map(markdown_grid, (comparison_grid(own), tests))

@@ -18,13 +18,15 @@ from experiments.whole_files import write_text
 
 
 def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:
-    """Write each table as Markdown, LaTeX and CSV: ``NAME``, ``NAME-main``, ``NAME-appendix``."""
+    """Write each table as Markdown, LaTeX and CSV."""
     paths = []
     for table in tables:
         for kind, text in (("md", to_markdown(table)), ("tex", to_latex(table))):
-            paths.append(directory / f"{table.name}.{kind}")
+            paths.append(directory / f"{table.plan.name}.{kind}")
             write_text(paths[-1], text)
-        paths.append(write_csv(public(cells_csv(table.cells)), directory / f"{table.name}.csv"))
+        paths.append(
+            write_csv(public(cells_csv(table.cells)), directory / f"{table.plan.name}.csv")
+        )
     return paths
 
 
@@ -51,7 +53,6 @@ def render(
         frames = {
             "comparison": public(results.comparison, 8),
             "comparison-tests": public(results.tests, 8),
-            "comparison-pairs": public(results.pairs, 8),
             "placebo": public(results.placebo),
         }
         for name, text in texts.items():

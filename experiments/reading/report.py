@@ -43,7 +43,7 @@ def report_page(results: Results, provenance: str, figures: Mapping[str, Sequenc
     )  # fmt: skip
     environment.filters |= {"html": _to_html, "figure": _figure}
     means = {path.stem: path for path in figures.get(OVERVIEW, ())}
-    overview = [means[name] for table in tables if (name := f"means_{table.name}") in means]
+    overview = [means[name] for table in tables if (name := f"means_{table.plan.name}") in means]
     return environment.get_template("report.html").render(
         sentence=summary.sentence(tables),
         notes=results.notes,

@@ -37,7 +37,7 @@ def in_order(tables: Sequence[Table]) -> list[Table]:
 
 def short(table: Table) -> str:
     """A table's name in a list."""
-    name = table.name.capitalize().replace("_sim", ", simulated")
+    name = table.plan.name.capitalize().replace("_sim", ", simulated")
     return name.replace("Hepmass", "HEPMASS")
 
 

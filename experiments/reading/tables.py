@@ -1,8 +1,7 @@
 """Tables as Markdown, as LaTeX with booktabs, and as the frames of CSV files.
 
-The wide table has methods in rows, three lines a method, and tasks in columns. The paper's own two
-tables (``part``) have tasks in rows and methods in columns, as the paper prints them. Both formats
-write the same grids of plain texts.
+A table has methods in rows, three lines a method, and tasks in columns. Both formats write the same
+grids of plain texts.
 """
 
 from __future__ import annotations
@@ -54,8 +53,6 @@ def _texts(table: Table) -> pd.Series:
 def main_grids(table: Table) -> list[pd.DataFrame]:
     """The table itself: one grid, or one for each block of tasks that fit beside each other."""
     texts = _texts(table)
-    if table.part:
-        return [_grid("Task", texts.unstack(0, sort=False).swaplevel())]
     wide, tasks = texts.unstack(sort=False), list(table.cells.task_label.unique())
     outside = ~wide.index.get_level_values(0).isin(table.cells.label[table.cells.in_paper])
     if table.published and outside.any():
@@ -173,7 +170,7 @@ def markdown_grid(grid: pd.DataFrame, n_words: int = 1) -> str:
 
 def to_markdown(table: Table) -> str:
     """A table as GitHub Markdown, with everything that is said of it below."""
-    parts = [f"## {markdown.escape(table.title)}"]
+    parts = [f"## {markdown.escape(table.plan.title)}"]
     parts += [markdown_grid(grid, 2) for grid in main_grids(table)]
     return markdown.page(*parts, details_page(table))
 
@@ -217,11 +214,11 @@ _FLOAT = r"""\begin{table}[!ht]
 def to_latex(table: Table) -> str:
     """A table as floats for a LaTeX document that uses booktabs, graphicx and textcomp."""
     suspect = [f"({mark}) {odd.statement}" for odd, mark in table.anomalies if mark]
-    about = " ".join([f"{table.title}.", *wording.caption(table), *suspect])
+    about = " ".join([f"{table.plan.title}.", *wording.caption(table), *suspect])
     floats = []
     for grid in main_grids(table):
         floats.append(_float(grid, about))
-        about = f"{table.title}, continued: the other tasks."
+        about = f"{table.plan.title}, continued: the other tasks."
     return "\n".join(floats) + "\n"
 
 

@@ -10,7 +10,7 @@ from experiments.cells.plan import load_table
 from experiments.cells.state import cell_state
 from experiments.reading.pages import provenance_page
 from experiments.reading.render import render_tables
-from experiments.reading.results import records_of, stored, tables_of
+from experiments.reading.results import records_of, stored, table_of
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 
@@ -47,7 +47,7 @@ def plan():
 
 
 def tables(plan, store, directory):
-    paths = render_tables(tables_of(plan, to_frame(store.root.parent)), directory)
+    paths = render_tables([table_of(plan, to_frame(store.root.parent))], directory)
     return [*(path.read_bytes() for path in paths), provenance(plan, store)]
 
 
@@ -94,7 +94,7 @@ def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, stor
     store.path_of(record).unlink()  # else the complete one would stay
     lost = replace(record.outcomes[0], status="failed", **NO_ACCURACY, error=error)
     store.write(replace(record, outcomes=(lost, *record.outcomes[1:])))
-    for path in render_tables(tables_of(plan, to_frame(store.root.parent)), tmp_path / "tables"):
+    for path in render_tables([table_of(plan, to_frame(store.root.parent))], tmp_path / "tables"):
         text = path.read_text("utf-8")
         assert "\x1b" not in text
         assert "<b>" not in text.replace("\\<b", "") or path.suffix != ".md"

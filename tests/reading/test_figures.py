@@ -183,7 +183,7 @@ def test_stored_numbers_come_back_and_damaged_files_are_named(tmp_path: Path) ->
 def test_a_figure_that_fails_costs_no_other_one(recorded, tmp_path: Path, monkeypatch) -> None:
     def broken(table, directory):
         yield Figure("", "broken", lambda: 1 / 0)
-        yield Figure("", f"accuracy_{table.name}", partial(draw_gains, table))
+        yield Figure("", f"accuracy_{table.plan.name}", partial(draw_gains, table))
 
     monkeypatch.setattr("experiments.reading.figures.figures_of", broken)
     _, failures = render_figures(recorded.results, tmp_path, str)
@@ -199,8 +199,10 @@ def test_a_figure_is_drawn_again_only_if_what_it_is_made_of_has_changed(
     drawn = []
 
     def counted(table, directory):
-        made_of = (contents[table.name],)
-        yield Figure("", table.name, lambda: drawn.append(table.name) or draw_gains(table), made_of)
+        made_of = (contents[table.plan.name],)
+        yield Figure(
+            "", table.plan.name, lambda: drawn.append(table.plan.name) or draw_gains(table), made_of
+        )
 
     monkeypatch.setattr("experiments.reading.figures.figures_of", counted)
     contents = {"moons": "a", "hepmass_sim": "b"}

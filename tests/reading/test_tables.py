@@ -27,17 +27,15 @@ from experiments.reading.tables import (
 NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
 
 
-def table_of(values=None, dataset="moons", ours=OURS, part=None) -> Table:
+def table_of(values=None, dataset="moons", ours=OURS) -> Table:
     plan = plan_of(dataset, ours)
     values = random_values(plan, 7) if values is None else values
-    return Table(plan, runs_of(values, dataset), part)
+    return Table(plan, runs_of(values, dataset))
 
 
-@pytest.mark.parametrize(
-    ("dataset", "part"), [("moons", None), ("moons", "main"), ("hepmass_sim", "appendix")]
-)
-def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str, part: str | None) -> None:
-    table = table_of(dataset=dataset, part=part)
+@pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
+def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str) -> None:
+    table = table_of(dataset=dataset)
     tex = re.sub(r"\\textbf\{\\boldmath (.*?)\}", r"\1", to_latex(table))
     markdown = to_markdown(table)
     for grid in main_grids(table):
@@ -157,9 +155,8 @@ HEAD = r"""\documentclass{article}
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-@pytest.mark.parametrize("part", [None, "main"])
-def test_latex_compiles(tmp_path: Path, part: str | None) -> None:
-    body = to_latex(table_of(dataset="hepmass_sim", part=part))
+def test_latex_compiles(tmp_path: Path) -> None:
+    body = to_latex(table_of(dataset="hepmass_sim"))
     (tmp_path / "a.tex").write_text(HEAD + body + r"\end{document}")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

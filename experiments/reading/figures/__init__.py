@@ -54,7 +54,7 @@ class Figure(NamedTuple):
 
 def figures_of(table: Table, directory: Path) -> Iterator[Figure]:
     """The figures of one table, the most important first; ``directory`` has the stored numbers."""
-    plan, name = table.plan, table.name
+    plan, name = table.plan, table.plan.name
     by_task = draw_accuracy if is_ordered(plan) else draw_gains
     of_table = {
         "accuracy": draw_strengths if has_strengths(plan) else by_task,
@@ -62,7 +62,7 @@ def figures_of(table: Table, directory: Path) -> Iterator[Figure]:
         "means": draw_means,
         "differences": draw_differences,
     }
-    made_of = repr(plan), table.title, table.cells.to_csv(), table.runs.to_csv()
+    made_of = repr(plan), table.plan.title, table.cells.to_csv(), table.runs.to_csv()
     for kind, draw in of_table.items():
         section = OVERVIEW if kind == "means" and table.published else name
         yield Figure(section, f"{kind}_{name}", partial(draw, table), made_of)

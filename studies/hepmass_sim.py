@@ -207,7 +207,7 @@ def fill_page(page: str, numbers: dict[str, Any]) -> str:
     return page
 
 
-def draw(numbers: dict[str, Any], path: Path) -> list[Path]:
+def draw(numbers: dict[str, Any], path: Path) -> None:
     """Draw the accuracies on simulated HEPMASS against the published ones."""
     real, found = published_accuracies(), np.array(numbers["accuracies"])
     mean, sd = found.mean(axis=0), found.std(axis=0, ddof=1)
@@ -223,7 +223,7 @@ def draw(numbers: dict[str, Any], path: Path) -> list[Path]:
         axis.set_xlabel("published accuracy on real HEPMASS (%)")
         axis.set_ylabel("accuracy on simulated HEPMASS (%)")
         axis.legend(frameon=False, fontsize=7)
-        return save_figure(figure, path)
+        save_figure(figure, path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -7,6 +7,7 @@ from made_up import ENVIRONMENT, write_records
 from record_factory import NO_ACCURACY
 
 from experiments.cells.plan import load_table
+from experiments.cells.repetitions import describe_error
 from experiments.cells.state import cell_state
 from experiments.reading.pages import provenance_page
 from experiments.reading.render import render_tables
@@ -89,7 +90,7 @@ def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, st
 
 
 def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, store, tmp_path):
-    error = "x\udce9.csv \x1b[31m <b>|" + "y" * 100_000
+    error = describe_error(OSError("x\udce9.csv \x1b[31m <b>|" + "y" * 100_000))
     record = store.scan().records[0]
     store.path_of(record).unlink()  # else the complete one would stay
     lost = replace(record.outcomes[0], status="failed", **NO_ACCURACY, error=error)

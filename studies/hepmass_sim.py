@@ -31,7 +31,7 @@ from experiments.datasets.collisions import FEATURES, MASSES
 from experiments.datasets.hepmass_sim import HepmassSim
 from experiments.published import published
 from experiments.reading.figures.style import HALF_WIDTH, new_figure, save_figure
-from experiments.reading.markdown import between, grid
+from experiments.reading.markdown import filled, grid
 from experiments.seeds import derive_seed
 from experiments.store.fingerprint import code_fingerprint
 from experiments.whole_files import write_text
@@ -201,9 +201,9 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
 
 
 def fill_page(page: str, numbers: dict[str, Any]) -> str:
-    """Put the tables between their marks, ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
+    """Put the tables between their marks, ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``."""
     for name, text in tables(numbers).items():
-        page = between(page, f"<!-- {name} -->", f"<!-- /{name} -->", text)
+        page = filled(page, name, text)
     return page
 
 

@@ -25,11 +25,9 @@ from experiments.analysis.agreement import (
     records_by_cell,
 )
 from experiments.catalogue import method_label
-from experiments.reading.markdown import between, escape, grid
-from experiments.whole_files import write_text
+from experiments.reading.markdown import escape, fill, grid
 from studies.common import command
 
-BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
 _HEAD = (
     "Method", "Cells", "Identical to the digit", "With another accuracy",
     "Largest difference of a mean, points", "The same in half-widths", "Means beyond",
@@ -77,8 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.write is None:
         print(text)
     else:
-        document = options.write.read_text(encoding="utf-8")
-        write_text(options.write, between(document, BEGIN, END, text))
+        fill(options.write, "kernels", text)
 
 
 if __name__ == "__main__":

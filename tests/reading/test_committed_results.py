@@ -11,11 +11,11 @@ import pytest
 from made_up import one_decimal
 from scipy import stats
 
+from experiments import readme
 from experiments.analysis.cells import cells_csv
 from experiments.catalogue import config_names
 from experiments.cells.plan import curves_of, load_curve, load_table
-from experiments.reading import readme
-from experiments.reading.markdown import between
+from experiments.reading.markdown import filled
 from experiments.reading.results import read_results, stored
 from experiments.reading.tables import public
 from experiments.store.frame import to_frame
@@ -78,7 +78,7 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
 def test_documents_say_what_the_committed_tables_and_records_say():
     for path, own in readme.contents(RESULTS.parent).items():
         text = path.read_text(encoding="utf-8")
-        assert text == between(text, readme.BEGIN, readme.END, own)
+        assert text == filled(text, "results", own)
 
 
 def test_every_committed_record_is_valid_and_wanted_by_a_table_or_a_curve():

@@ -14,7 +14,7 @@ from made_up import OURS, one_decimal, plan_of, random_values, runs_of
 
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
-from experiments.reading.markdown import between, escape
+from experiments.reading.markdown import escape, filled
 from experiments.reading.tables import (
     latex_escape,
     main_grids,
@@ -164,6 +164,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_document_is_replaced_between_its_marks_alone() -> None:
-    assert between("a [x] old [y] b", "[x]", "[y]", "new") == "a [x]\nnew\n[y] b"
+    marked = "a <!-- x: begin -->{}<!-- x: end --> b"
+    assert filled(marked.format(" old "), "x", "new") == marked.format("\nnew\n")
     with pytest.raises(ValueError, match="once each"):
-        between("a", "[x]", "[y]", "new")
+        filled("a", "x", "new")

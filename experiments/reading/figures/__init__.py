@@ -60,24 +60,20 @@ def figures_of(table: Table, directory: Path) -> Iterator[Figure]:
     for kind, draw in of_table.items():
         section = OVERVIEW if kind == "means" and table.published else name
         yield Figure(section, f"{kind}_{name}", partial(draw, table))
-    for kind, draw_stored in {"marginals": draw_marginals, "training": draw_training}.items():
-        yield Figure(name, f"{kind}_{name}", partial(draw_stored, plan, directory))
+    yield Figure(name, f"marginals_{name}", partial(draw_marginals, plan, directory))
+    yield Figure(name, f"training_{name}", partial(draw_training, plan, directory))
     yield Figure(name, f"{name}_fidelity", lambda: None)  # drawn by studies/hepmass_sim.py
 
 
 def figures_beside(results: Results, directory: Path) -> Iterator[Figure]:
     """Figures that belong to no table: transports, which come with the moons, and curves."""
-    drawn = {
-        "moons_40": draw_moons,
-        "gaussians": draw_gaussians,
-        "moons_components": draw_components,
-    }
-    for name, draw in drawn.items():
-        if any(table.plan.dataset == "moons" for table in results.tables):
-            yield Figure(BESIDE, name, partial(draw, directory))
+    if any(table.plan.dataset == "moons" for table in results.tables):
+        yield Figure(BESIDE, "moons_40", partial(draw_moons, directory))
+        yield Figure(BESIDE, "gaussians", partial(draw_gaussians, directory))
+        yield Figure(BESIDE, "moons_components", partial(draw_components, directory))
     for plan, cells in results.curves.values():
-        draw_curve = partial(draw_learning_curve, plan, cells)
-        yield Figure(BESIDE, f"learning_curve_{plan.name}", draw_curve)
+        draw = partial(draw_learning_curve, plan, cells)
+        yield Figure(BESIDE, f"learning_curve_{plan.name}", draw)
 
 
 def render_figures(

@@ -37,15 +37,11 @@ SETTINGS: Any = {
 }
 
 
-@contextmanager
-def _settings() -> Iterator[None]:
-    import matplotlib
+def _settings() -> Any:
+    from matplotlib import style
 
-    with matplotlib.rc_context():
-        # A person's own matplotlibrc must not change the figures.
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(SETTINGS)
-        yield
+    # After a reset: a person's own matplotlibrc must not change the figures.
+    return style.context(SETTINGS, after_reset=True)
 
 
 @contextmanager

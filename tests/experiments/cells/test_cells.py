@@ -65,11 +65,6 @@ def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
     assert str(repetitions._ROOT) not in dumps(record)
 
 
-class Unspeakable(Exception):
-    def __str__(self):
-        raise RuntimeError("no text")
-
-
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -78,7 +73,6 @@ class Unspeakable(Exception):
             r"ValueError: x\udce9.csv and \x1b[31mred",
         ),
         (ValueError("y" * 5_000_000), "more characters]"),
-        (Unspeakable(), "Unspeakable"),
         (SystemExit(0), "SystemExit"),
         (asyncio.CancelledError("by itself"), "CancelledError"),
     ],

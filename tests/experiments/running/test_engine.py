@@ -106,14 +106,6 @@ def test_the_time_limit_of_a_program_is_that_of_all_its_repetitions(store, monke
     assert limits[3:] == [6.0, 3.0, 3.0]
 
 
-def test_a_method_that_forks_and_whose_child_comes_back_answers_once(tmp_path, store):
-    forking, other = odd_cell(tmp_path, "10", ("fork",)), make_cell("dataset.task=20")
-    with started(store) as engine:
-        assert engine.run(forking)[0].complete
-        assert without_times(engine.run(other)[0]) == without_times(run_cell(other))
-    assert n_fits(tmp_path, "10") == 3
-
-
 def test_a_worker_that_sees_other_code_than_the_run_refuses_the_cell():
     with pytest.raises(CellError, match="changed since the run began"):
         work(make_cell().config, "0" * 64, (0, 1))

@@ -25,7 +25,6 @@ from sklearn.svm import SVC
 from experiments.analysis.rounding import number
 from experiments.datasets.base import unlock
 from experiments.datasets.collider.kinematics import FloatArray
-from experiments.datasets.collider.normalisation import measure_reference
 from experiments.datasets.collider.simulation import simulate
 from experiments.datasets.collisions import FEATURES, MASSES
 from experiments.datasets.hepmass_sim import HepmassSim
@@ -227,16 +226,10 @@ def draw(numbers: dict[str, Any], path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and write, or print the constants of the normalisation."""
+    """Measure and write."""
     parser = command("hepmass_sim", "Compare simulated and real HEPMASS.")
     parser.add_argument("--render", action="store_true", help="page and figure alone")
-    parser.add_argument("--normalisation", action="store_true",
-                        help="print the constants of collider/normalisation.py alone")  # fmt: skip
     options = parser.parse_args(arguments)
-    if options.normalisation:
-        for feature, (mean, sd) in measure_reference().items():
-            print(f'    "{feature}": ({mean:.4f}, {sd:.4f}),')
-        return
     if not options.render:
         write_text(_STORED, json.dumps(measure(), separators=(",", ":")) + "\n")
     numbers = json.loads(_STORED.read_text(encoding="ascii"))

@@ -24,12 +24,12 @@ from experiments.reading.markdown import fill, grid
 from experiments.store.frame import write_csv
 from krda.adaptation.adapt import Pair
 from studies.common import ROOT, command
-from studies.simulated_shifts import KINDS, draw
+from studies.simulated_shifts import KINDS, N_TABLES, draw
 
 FOLDER, PAGE = ROOT / "results/verdicts", ROOT / "docs/own_tables.md"
 CLOSE = 2.0  # points within which a method is as good as another
 SINGLE = ("plain", "reweighted", "standardize", "quantiles", "linear", "affine")
-N_DRAWS, N_TABLES = 3, 10
+N_DRAWS = 3
 KEPT = (100, 90, 80, 70, 60, 50)  # percent of the rows, the surest first
 
 

@@ -144,21 +144,12 @@ def _interval_over_tasks(cells: pd.DataFrame) -> float:
     return math.nan if half_width is None else half_width
 
 
-def means_of_table(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def means_of_table(cells: pd.DataFrame, kept_label: str) -> dict[str, pd.DataFrame]:
     """Each mean over tasks that a table shows, by its label: all, and without those aside."""
     means = {"mean": means_over_tasks(cells)}
     if cells.aside.any() and not cells.aside.all():
-        means[kept_label(cells)] = means_over_tasks(cells[~cells.aside])
+        means[kept_label] = means_over_tasks(cells[~cells.aside])
     return means
-
-
-def kept_label(cells: pd.DataFrame) -> str:
-    """What the second mean is called, such as 'mean, 10° to 80°' or 'mean without B-D'."""
-    tasks = cells.drop_duplicates("task")
-    kept, aside = tasks[~tasks.aside].task_label, tasks[tasks.aside].task_label
-    if len(kept) > 1 and tasks.aside.is_monotonic_increasing:
-        return f"mean, {kept.iloc[0]} to {kept.iloc[-1]}"
-    return f"mean without {', '.join(aside)}"
 
 
 def cells_csv(cells: pd.DataFrame) -> pd.DataFrame:

@@ -81,10 +81,6 @@ def compare(cells: pd.DataFrame) -> pd.DataFrame:
         out[f"rank_{family if numbers == 'ours' else numbers}"] = average_ranks(means)
     out = out.join(paired_tests(task_means(cells)))
     out["mean_absolute_deviation"] = cells.difference.abs().groupby(cells.method).mean()
-    kept = ~first.aside.to_numpy()
-    fewer = aggregate(values[:, kept], methods) if 0 < kept.sum() < len(kept) else math.nan * out
-    columns = ["kept_mean", "kept_low", "kept_high"]
-    out[columns] = fewer[["mean", "mean_low", "mean_high"]]
     return out.astype(dict.fromkeys(["krda_wins", "ties", "krda_losses"], "Int64"))
 
 

@@ -63,7 +63,7 @@ class Table:
     @cached_property
     def means(self) -> dict[str, pd.DataFrame]:
         """Means over tasks, by what they are called."""
-        return means_of_table(self.cells)
+        return means_of_table(self.cells, self.plan.kept_label)
 
     @cached_property
     def anomalies(self) -> list[tuple[Anomaly, str]]:

@@ -28,7 +28,7 @@ from experiments.store.text import canonical_json, one_line, sha256_of
 from experiments.whole_files import written_whole
 
 SCHEMA = 3
-"""Version of the record's layout. A reader takes the one before, too, and refuses every other."""
+"""Version of the record's layout; a reader refuses every other."""
 
 Status = Literal["done", "failed", "diverged", "timeout"]
 
@@ -52,9 +52,8 @@ class RecordError(Exception):
 class Outcome:
     """What one repetition gave.
 
-    Accuracies are in [0, 1]. They are given, and ``error`` is None, if the status is "done"; a
-    balanced accuracy of None is unknown, as it is in records of schema 2. Seconds are wall time,
-    None if the step was not finished.
+    Accuracies are in [0, 1]. They are given, and ``error`` is None, if the status is "done".
+    Seconds are wall time, None if the step was not finished.
     """
 
     repetition: int
@@ -122,11 +121,9 @@ def loads(text: bytes) -> Record:
     computed = hashlib.sha256(text.replace(f' "sha256": "{written}",\n'.encode(), b"", 1))
     if written != computed.hexdigest():
         raise ValueError("the checksum does not match: the file was edited or damaged")
-    schema = content.pop("schema")
-    if schema not in (SCHEMA - 1, SCHEMA):
-        raise ValueError(f"schema {schema} is none of {SCHEMA - 1} and {SCHEMA}")
-    unknown: dict[str, Any] = {"balanced_accuracy": None} if schema == 2 else {}
-    outcomes = tuple(Outcome(**unknown, **entry) for entry in content.pop("outcomes"))
+    if (schema := content.pop("schema")) != SCHEMA:
+        raise ValueError(f"its schema is {schema}, not {SCHEMA}")
+    outcomes = tuple(Outcome(**entry) for entry in content.pop("outcomes"))
     return Record(outcomes=outcomes, **content)
 
 

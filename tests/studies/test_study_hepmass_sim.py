@@ -67,9 +67,3 @@ def test_the_figure_is_drawn_the_same_each_time_with_fonts_embedded(numbers, tmp
         first, second = ((tmp_path / f"{name}.{kind}").read_bytes() for name in "ab")
         assert first == second
         assert b"/Type3" not in first
-
-
-def test_the_command_prints_the_constants_of_the_normalisation(monkeypatch, capsys):
-    monkeypatch.setattr(study, "measure_reference", lambda: {"m_jj": (4.0, 0.5)})
-    study.main(["--normalisation"])
-    assert capsys.readouterr().out == '    "m_jj": (4.0000, 0.5000),\n'

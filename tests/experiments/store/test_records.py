@@ -217,13 +217,3 @@ class TestTemporaryFiles:
         monkeypatch.setattr(Path, "replace", watch_replace)
         store.write(make_record())
         assert steps == ["sync", "rename"]
-
-
-def test_a_record_of_the_schema_before_is_read_without_balanced_accuracies():
-    record = make_record()
-    outcomes = json.loads(dumps(record))["outcomes"]
-    for outcome in outcomes:
-        del outcome["balanced_accuracy"]
-    found = loads(resigned(record, schema=2, outcomes=outcomes))
-    assert found.accuracies == record.accuracies
-    assert {outcome.balanced_accuracy for outcome in found.outcomes} == {None}

@@ -10,7 +10,7 @@ from experiments.analysis.table import Table
 from experiments.reading import pages
 from experiments.reading.figures import render_figures
 from experiments.reading.report import report_page
-from experiments.reading.results import Results, records_of
+from experiments.reading.results import Results
 from experiments.reading.tables import public, to_latex, to_markdown
 from experiments.store.frame import write_csv
 from experiments.store.records import RecordStore
@@ -42,9 +42,7 @@ def render(
     drawn, failures = render_figures(results, figures, say)
     if whole:
         say("writing the report")
-        plans = [table.plan for table in results.tables]
-        records = records_of(plans, RecordStore(directory / "records"))
-        provenance = pages.provenance_page(records)
+        provenance = pages.provenance_page(RecordStore(directory / "records").scan())
         texts = {
             "comparison": pages.comparison_page(results),
             "claims": pages.claims_page(results.claims, results.notes),

@@ -14,10 +14,8 @@ from experiments.analysis.claims import check_claims
 from experiments.analysis.sides import timed_side
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
-from experiments.store.records import Record, RecordError, RecordStore
 
 if TYPE_CHECKING:
-    from experiments.cells.cell import Cell
     from experiments.cells.plan import CurvePlan, TablePlan
 
 
@@ -93,17 +91,3 @@ def read_results(
         joined(lambda table: table.placebo),
         check_claims(tables, drawn, timed_side()),
     )
-
-
-def stored(cell: Cell, store: RecordStore) -> Record | None:
-    """The record of a cell's config; None if there is none or it is damaged."""
-    try:
-        return store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
-    except RecordError:
-        return None
-
-
-def records_of(plans: Sequence[TablePlan], store: RecordStore) -> list[Record]:
-    """The records of some tables' cells."""
-    found = [stored(cell, store) for plan in plans for cell in plan.cells.values()]
-    return [record for record in found if record is not None]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up import one_decimal
+from record_factory import stored
 from scipy import stats
 
 from experiments import readme
@@ -16,7 +17,7 @@ from experiments.analysis.cells import cells_csv
 from experiments.catalogue import config_names
 from experiments.cells.plan import curves_of, load_curve, load_table
 from experiments.reading.markdown import filled
-from experiments.reading.results import read_results, stored
+from experiments.reading.results import read_results
 from experiments.reading.tables import public
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from record_factory import stored
 from scipy import sparse
 
 from experiments.cells.plan import load_table
 from experiments.datasets.amazon import DOMAINS, SPLITS
 from experiments.encoding.reviews import Reviews
 from experiments.reading.markdown import filled
-from experiments.reading.results import stored
 from experiments.store.records import RecordStore
 from studies import amazon as study
 

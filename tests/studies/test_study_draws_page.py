@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from record_factory import stored
 from scipy import stats
 
 from experiments.cells.plan import load_table
 from experiments.reading.markdown import filled
-from experiments.reading.results import stored
 from experiments.store.records import RecordStore
 from studies.draws_page import KEYS, accuracies, pair_order, ranks, summary, survival
 

@@ -88,16 +88,11 @@ def marginals(cell: Cell) -> pd.DataFrame:
     return pd.DataFrame({**of, "before": before, "after": after})
 
 
-def update(
-    plans: Sequence[TablePlan],
-    directory: Path,
-    narrate: Callable[[str], None],
-    say: Callable[[str], None],
-) -> bool:
+def update(plans: Sequence[TablePlan], directory: Path, narrate: Callable[[str], None]) -> bool:
     """Fit what the figures of some tables show and is not stored, or is of another identity.
 
-    ``narrate`` takes what is being fitted. A fit that fails costs no other one: ``say`` takes a
-    line about it, and the result is False.
+    ``narrate`` takes what is being fitted. A fit that fails costs no other one: a line about it is
+    printed, and the result is False.
     """
     good = True
     for plan in plans:
@@ -110,7 +105,7 @@ def update(
             except Exception as error:
                 good = False
                 reason = f"{type(error).__name__}: {error}"
-                say(f"figure {name}: the fit of {cell.label} failed, {reason}")
+                print(f"figure {name}: the fit of {cell.label} failed, {reason}")
     return good
 
 

@@ -207,7 +207,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         if not options.render and (options.method is None or KRDA in options.method):
             from experiments import fits
 
-            fitted = fits.update(tables, options.results / "figures", narrated, print)
+            fitted = fits.update(tables, options.results / "figures", narrated)
         drawn = reading.render(results, options.results, narrated, whole=whole)
     name = "report.html" if whole else f"tables/{tables[0].name}.md"
     print(f"Open {options.results / name}, which explains words and marks")

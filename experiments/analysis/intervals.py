@@ -39,14 +39,9 @@ def mean_and_interval(accuracies: Sequence[float]) -> Interval:
 
     The paper reports "95% confidence intervals" and gives no formula; this one is ours.
     ``docs/statistics.md`` says what it can show of subsamples that share rows, and what it cannot.
-    The half-width is exactly 0 if all values are equal. ValueError if one is not finite, or there
-    are none.
+    The half-width is exactly 0 if all values are equal. There must be at least one.
     """
     n = len(accuracies)
-    if n == 0:
-        raise ValueError("mean_and_interval needs at least one accuracy, got none.")
-    if not all(math.isfinite(accuracy) for accuracy in accuracies):
-        raise ValueError(f"accuracies must be finite, got {list(accuracies)}.")
     if min(accuracies) == max(accuracies):
         # Rounding in the mean must not make a spread where there is none.
         return Interval(float(accuracies[0]), None if n == 1 else 0.0, n)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import pandas as pd
@@ -57,8 +56,7 @@ def published(dataset: str) -> Mapping[tuple[str, str], PublishedCell]:
     rows["task"] = rows.task.astype(str).str.replace("->", "-")
     # The main part is first in the file.
     rows = rows.drop_duplicates(["task", "method"])
-    cells = {
+    return {
         (row.task, METHODS[row.method]): PublishedCell(row.mean, row.ci95, bool(row.bold))
         for row in rows.itertuples()
     }
-    return MappingProxyType(cells)

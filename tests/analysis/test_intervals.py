@@ -92,12 +92,6 @@ def test_equal_values_have_half_width_exactly_zero_and_a_single_one_none(accurac
         assert mean_and_interval([accuracy] * n) == Interval(accuracy, 0.0, n)
 
 
-@pytest.mark.parametrize("accuracies", [[], [0.5, math.nan], [math.inf, 0.5]])
-def test_no_values_or_infinite_ones_are_refused(accuracies: list[float]) -> None:
-    with pytest.raises(ValueError, match="accurac"):
-        mean_and_interval(accuracies)
-
-
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 20)), min_size=1, max_size=8))
 def test_ties_are_the_intervals_that_touch_or_overlap_one_of_a_best_mean(cells: list) -> None:

@@ -141,9 +141,9 @@ def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered) -> None:
     assert text.startswith(f"{(own.verdict == 'reproduced').sum()} of {len(own)} published")
     assert summary.leaders(moons)[1] == moons.means["mean"].ours.drop("target_only").idxmax()
     reproduced, best, trusted = summary.cards([moons, simulated])
-    assert any("not judged" in reason for reason in reproduced.because)
-    assert len(best.because) == 2
-    assert trusted.because
+    assert any("not judged" in reason for reason in reproduced[2])
+    assert len(best[2]) == 2
+    assert trusted[2]
 
 
 def test_results_of_part_of_the_records_show_what_is_missing(rendered) -> None:

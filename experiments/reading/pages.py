@@ -31,9 +31,10 @@ def comparison_page(results: Results) -> str:
     """All comparisons as Markdown."""
     parts = [
         "# Comparisons across tasks",
-        "[docs/statistics.md](../../docs/statistics.md#across-tasks) explains these numbers, whose "
-        "intervals are in brackets. The tasks of a data set share their domains, but every test "
-        "takes them for independent: its p-values are too small by an unknown amount.",
+        "[docs/statistics.md](../../docs/statistics.md#across-tasks) explains these numbers: means "
+        "and interquartile means (IQM) in percent with bootstrap intervals, ranks, and paired tests "
+        "against KRDA. The tasks of a data set share their domains, but every test takes them for "
+        "independent: its p-values are too small by an unknown amount.",
     ]
     for table in results.tables:
         parts += [f"## {escape(table.plan.title)}", *map(escape, table.notes)]

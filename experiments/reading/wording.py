@@ -115,7 +115,7 @@ def glossary(table: Table) -> list[str]:
 
 def meanings(methods: Iterable[str]) -> list[str]:
     """What the labels of methods mean, unless they say it all."""
-    return [f"{one.label}: {one.meaning}" for one in map(about, methods) if one.meaning]
+    return [f"{one['label']}: {one['meaning']}" for one in map(about, methods) if one["meaning"]]
 
 
 def task_naming(dataset: str) -> str:

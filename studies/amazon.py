@@ -108,7 +108,7 @@ def section(accuracies: pd.DataFrame) -> str:
             gain = own - means["source_only", activation]
             interval = mean_and_interval(gain.tolist())
             gains[-1] += [
-                f"{signed(interval.mean)} ± {number(interval.half_width or 0.0)}",
+                f"{signed(interval.mean)} ± {number(interval.half_width)}",
                 f"{signed(gain.min())} to {signed(gain.max())}",
                 f"{(gain > 0).sum()} of {len(gain)}",
             ]

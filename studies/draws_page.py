@@ -35,9 +35,7 @@ def accuracies(path: Path) -> pd.DataFrame:
 
 def half_width(values: pd.Series) -> float:
     """Of the interval over the draws that are not lost; NaN for fewer than two."""
-    known = values.dropna().tolist()
-    width = mean_and_interval(known).half_width if known else None
-    return math.nan if width is None else width
+    return mean_and_interval(values.dropna().tolist()).half_width
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from experiments.analysis.intervals import mean_and_interval
@@ -39,7 +40,7 @@ def agreement(first: Records, second: Records) -> pd.DataFrame:
         )
         if before and before.keys() == now.keys():
             old, new = (mean_and_interval(list(values.values())) for values in (before, now))
-            width = max(old.half_width or 0.0, new.half_width or 0.0)
+            width = np.nan_to_num(np.fmax(old.half_width, new.half_width))
             rows.append((*key[:3], before == now, new.mean - old.mean, width))
     columns = ["dataset", "task", "method", "identical", "points", "half_width"]
     found = pd.DataFrame(rows, columns=columns).astype({"identical": bool})

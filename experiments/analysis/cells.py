@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from experiments.analysis.intervals import (
-    Interval,
     correction_of_shared_rows,
     correction_of_splits,
     mean_and_interval,
@@ -60,7 +59,7 @@ def summarise(
     rows = []
     for key in keys:
         accuracies = done.get(key, ())
-        interval = mean_and_interval(accuracies) if accuracies else Interval(math.nan, None, 0)
+        interval = mean_and_interval(accuracies)
         # A record that never held all repetitions is not complete.
         wanted = max(repetitions, stored.get(key, 0))
         rows.append((*key, interval.mean, *map(interval.widened, corrections),
@@ -68,7 +67,7 @@ def summarise(
                      key in stored, len(accuracies) >= wanted))  # fmt: skip
     columns = ["task", "method", "mean", *WIDTHS, "balanced", "n_done", "n_repetitions",
                "accuracies", "recorded", "complete"]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(WIDTHS, float))
+    return pd.DataFrame(rows, columns=columns)
 
 
 def table_cells(
@@ -140,8 +139,7 @@ def means_over_tasks(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _interval_over_tasks(cells: pd.DataFrame) -> float:
     whole = cells.complete.all() and cells.n_done.nunique() == 1
-    half_width = over_tasks(cells.accuracies).half_width if whole else None
-    return math.nan if half_width is None else half_width
+    return over_tasks(cells.accuracies).half_width if whole else math.nan
 
 
 def means_of_table(cells: pd.DataFrame, kept_label: str) -> dict[str, pd.DataFrame]:

@@ -230,7 +230,7 @@ def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_pa
         assert reproduce.main([*CHECK, str(tmp_path), action]) == 1
         out = capsys.readouterr().out
         assert "1 damaged, 4 done, 1 failed" in out
-        assert f"damaged: {cut}: checksum does not match" in out
+        assert f"damaged: {cut}: no valid record: the checksum does not match" in out
         assert f"damaged: {tmp_path}/records/copy.json: holds the record that belongs to" in out
 
 

@@ -32,7 +32,7 @@ def comparison_page(results: Results) -> str:
     parts = [
         "# Comparisons across tasks",
         "[docs/statistics.md](../../docs/statistics.md#across-tasks) explains these numbers: means "
-        "and interquartile means (IQM) in percent with bootstrap intervals, ranks, paired tests "
+        "and interquartile means (IQM) in percent with bootstrap intervals, ranks and paired tests "
         "against KRDA. The tasks of a data set share their domains, but every test takes them for "
         "independent: its p-values are too small by an unknown amount.",
     ]

@@ -61,11 +61,11 @@ reproduce-tables: setup ## Run the benchmark and write its tables beside the pub
 
 results: setup ## Bring the committed results up to date (results/ and the README's table)
 	$(REPRODUCE) --results results
-	$(PY) -m experiments.reading.readme
+	$(PY) -m experiments.readme
 
 tables: installed ## Render tables and figures from the records; runs nothing
 	$(REPRODUCE) --render
-	$(if $(filter results results/,$(RESULTS)),$(PY) -m experiments.reading.readme)
+	$(if $(filter results results/,$(RESULTS)),$(PY) -m experiments.readme)
 
 status: installed ## Show which cells are done, stale, failed or missing; runs nothing
 	$(REPRODUCE) --status
@@ -75,7 +75,7 @@ check-results: installed ## Fail if a committed record is not of the code, data 
 
 draws: setup ## Measure all methods on several draws of moons (results/draws); 15 minutes on one core
 	$(PY) -m studies.draws
-	$(PY) -m experiments.reading.readme
+	$(PY) -m experiments.readme
 
 bench: bench-setup ## Measure speed and memory beside named peers (results/benchmarks); QUICK=1: a sample
 	$(PY) -m speed $(if $(QUICK),--sizes quick)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -16,24 +16,19 @@ DESCRIPTIVE = ("label", "meaning", "family")
 """Keys of a method's config that describe it and are no part of a cell."""
 
 
-class About(NamedTuple):
-    """A method's label in tables, the label's meaning ("" if it says it all), and its family."""
-
-    label: str
-    meaning: str
-    family: str
-
-
 @cache
-def about(method: str) -> About:
-    """Read ``configs/method/METHOD.yaml``; a method without a label is called by its name."""
+def about(method: str) -> dict[str, str]:
+    """What ``configs/method/METHOD.yaml`` says of a method, or "": label, meaning and family.
+
+    A method without a label is called by its name.
+    """
     content = read_config("method", method) if method in config_names("method") else {}
-    return About(*(content.get(key, method if key == "label" else "") for key in DESCRIPTIVE))
+    return dict.fromkeys(DESCRIPTIVE, "") | {"label": method} | content
 
 
 def method_label(method: str) -> str:
     """How a method is called in tables and figures: its label, or its name without one."""
-    return about(method).label
+    return about(method)["label"]
 
 
 def config_names(group: str) -> tuple[str, ...]:

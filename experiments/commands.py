@@ -104,7 +104,7 @@ def describe(record: Record) -> str:
     if not done:
         return f"{name}: no repetition done of {len(record.outcomes)}"
     interval = mean_and_interval(done)
-    width = "" if interval.half_width is None else f" ± {interval.half_width:.1f}"
+    width = "" if len(done) == 1 else f" ± {interval.half_width:.1f}"
     single = " ".join(f"{accuracy:.1f}" for accuracy in done)
     return f"{name}: {interval.mean:.1f}{width} % ({single})"
 

@@ -17,16 +17,7 @@ from experiments.cells.configuration import cells_of
 from experiments.cells.plan import TablePlan
 from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import Task, unlock
-from experiments.reading.figures.numbers import (
-    COMPONENTS,
-    CURVES,
-    GAUSSIANS,
-    MARGINALS,
-    ROWS,
-    TRAINED,
-    load,
-    save,
-)
+from experiments.reading.figures.numbers import COMPONENTS, GAUSSIANS, TRAINED, load, save
 from experiments.store.text import sha256_of
 from krda.diagnostics import column_distances
 from krda.estimator import KRDA
@@ -75,9 +66,16 @@ def training_curves(cell: Cell) -> pd.DataFrame:
     history = fit_repetition(cell)[0].history_
     train, held_out = history.train_nll.numpy(), history.held_out_nll.numpy()
     steps = history.steps.numpy().astype(int)
-    columns = steps, train[:, 0], held_out[:, 0], train[:, 1], held_out[:, 1]
-    found = pd.DataFrame(dict(zip(CURVES, columns, strict=False)))
-    return found.assign(kept=(steps == history.best_step).astype(int))
+    return pd.DataFrame(
+        {
+            "step": steps,
+            "source_train": train[:, 0],
+            "source_held_out": held_out[:, 0],
+            "target_train": train[:, 1],
+            "target_held_out": held_out[:, 1],
+            "kept": (steps == history.best_step).astype(int),
+        }
+    )
 
 
 def marginals(cell: Cell) -> pd.DataFrame:
@@ -86,70 +84,61 @@ def marginals(cell: Cell) -> pd.DataFrame:
     before, after = (
         column_distances(rows, data.Xt) for rows in (data.Xs, model.transform(data.Xs))
     )
-    found = pd.DataFrame({"column": range(len(before)), "before": before, "after": after})
-    return found.assign(task=cell.task, identity=stored_identity(cell))[list(MARGINALS)]
+    of = {"task": cell.task, "identity": stored_identity(cell), "column": range(len(before))}
+    return pd.DataFrame({**of, "before": before, "after": after})
 
 
-def update(
-    plans: Sequence[TablePlan],
-    directory: Path,
-    narrate: Callable[[str], None],
-    say: Callable[[str], None],
-) -> bool:
+def update(plans: Sequence[TablePlan], directory: Path, narrate: Callable[[str], None]) -> bool:
     """Fit what the figures of some tables show and is not stored, or is of another identity.
 
-    ``narrate`` takes what is being fitted. A fit that fails costs no other one: ``say`` takes a
-    line about it, and the result is False.
+    ``narrate`` takes what is being fitted. A fit that fails costs no other one: a line about it is
+    printed, and the result is False.
     """
     good = True
     for plan in plans:
-        for name, cell, columns, make in _fits_of(plan):
+        for name, cell, make in _fits_of(plan):
             narrate(f"fitting KRDA for the figure {name}: {cell.task}")
             try:
-                _update(directory / f"{name}.csv", cell, plan, columns, make)
+                _update(directory / f"{name}.csv", cell, plan, make)
             except OSError:  # a disk that takes no more concerns every fit
                 raise
             except Exception as error:
                 good = False
                 reason = f"{type(error).__name__}: {error}"
-                say(f"figure {name}: the fit of {cell.label} failed, {reason}")
+                print(f"figure {name}: the fit of {cell.label} failed, {reason}")
     return good
 
 
-def _fits_of(plan: TablePlan) -> Iterator[tuple[str, Cell, Sequence[str], Make]]:
-    """Yield a file's name, a cell that it is of, its columns and what makes them."""
+def _fits_of(plan: TablePlan) -> Iterator[tuple[str, Cell, Make]]:
+    """Yield a file's name, a cell that it is of, and what makes it."""
 
     def krda(dataset: str, task: str, *overrides: str) -> Cell:
         return cells_of(dataset, [task], ["krda"], (*overrides, *plan.overrides))[0]
 
     if "krda" in plan.methods:
         for task in plan.tasks:
-            yield f"marginals_{plan.name}", krda(plan.dataset, task), MARGINALS, marginals
+            yield f"marginals_{plan.name}", krda(plan.dataset, task), marginals
     if plan.dataset in TRAINED:
-        cell = krda(plan.dataset, TRAINED[plan.dataset])
-        yield f"training_{plan.name}", cell, CURVES, training_curves
+        yield f"training_{plan.name}", krda(plan.dataset, TRAINED[plan.dataset]), training_curves
     if plan.dataset == "moons":
-        yield "moons_40", krda("moons", "40"), ROWS, transport_rows
+        yield "moons_40", krda("moons", "40"), transport_rows
         more = ("dataset.data.n_source=1000", "dataset.data.n_target=1000")
         for n in COMPONENTS:
             cell = krda("moons", "40", *more, f"method.n_components={n}")
-            yield f"moons_components_{n}", cell, ROWS, transport_rows
+            yield f"moons_components_{n}", cell, transport_rows
         for pair in GAUSSIANS:
-            yield f"gaussians_{pair}", krda("gaussians", pair), ROWS, transport_rows
+            yield f"gaussians_{pair}", krda("gaussians", pair), transport_rows
 
 
-def _update(path: Path, cell: Cell, plan: TablePlan, columns: Sequence[str], make: Make) -> None:
+def _update(path: Path, cell: Cell, plan: TablePlan, make: Make) -> None:
     """Make a cell's numbers unless they are stored."""
     identity = stored_identity(cell)
-    try:
-        stored, of = load(path, columns)
-    except (OSError, ValueError):  # nothing is stored, or it is damaged
-        stored, of = pd.DataFrame(columns=list(columns)), ""
-    if columns is not MARGINALS:
+    stored, of = load(path) if path.is_file() else (None, "")
+    if make is not marginals:
         if of != identity:
-            save(make(cell), path, identity, digits=7 if columns is ROWS else 5)
+            save(make(cell), path, identity, digits=7 if make is transport_rows else 5)
         return
-    tasks = dict(iter(stored.groupby("task")))
+    tasks = {} if stored is None else dict(iter(stored.groupby("task")))
     if cell.task not in tasks or (tasks[cell.task].identity != identity).any():
         tasks[cell.task] = make(cell)
         save(pd.concat([tasks[task] for task in plan.tasks if task in tasks]), path)

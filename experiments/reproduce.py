@@ -206,7 +206,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         if options.method and not whole:
             tables = [_shortened(plan, {*options.method, *frame.method}) for plan in tables]
         results = read_results(tables, curves_of(tables), frame)
-        reading.render_tables([*results.tables, *results.parts], options.results / "tables")
+        reading.render_tables(results.tables, options.results / "tables")
         write_all_csv(frame, options.results)
     show_results(results.tables, options.method)
     fitted = True
@@ -214,7 +214,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         if not options.render and (options.method is None or KRDA in options.method):
             from experiments import fits
 
-            fitted = fits.update(tables, options.results / "figures", narrated, print)
+            fitted = fits.update(tables, options.results / "figures", narrated)
         drawn = reading.render(results, options.results, narrated, whole=whole)
     name = "report.html" if whole else f"tables/{tables[0].name}.md"
     print(f"Open {options.results / name}, which explains words and marks")

@@ -22,7 +22,7 @@ RESULTS = ROOT / "results" / "benchmarks"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or render only, as the command line says."""
-    from experiments.reading.markdown import between
+    from experiments.reading.markdown import fill
     from experiments.whole_files import write_text
     from speed import claims
     from speed.cases import SECTIONS, SIZES
@@ -53,8 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_text(directory / "README.md", claims.benchmarks_page(directory, command))
     if directory.resolve() == RESULTS:
         for name, claim in claims.documents(directory).items():
-            text = (ROOT / name).read_text(encoding="utf-8")
-            write_text(ROOT / name, between(text, claims.BEGIN, claims.END, claim))
+            fill(ROOT / name, "speed", claim)
     print(f"{directory / 'README.md'}")
     if failed:
         raise SystemExit(f"{failed} cases failed; the tables hold their errors.")

@@ -20,7 +20,6 @@ from experiments.store.provenance import environment
 from experiments.whole_files import write_text
 from speed.measure import Row
 
-BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "numba", "zuko")
 _INTRODUCTION = """# Speed and memory
 

@@ -33,16 +33,14 @@ from experiments.encoding.encoder import (
 )
 from experiments.encoding.reviews import Reviews, load_reviews
 from experiments.published import published
-from experiments.reading.markdown import between, grid
+from experiments.reading.markdown import fill, grid
 from experiments.store.frame import write_csv
-from experiments.whole_files import write_text
 from studies.common import ROOT, command, result
 
 AllReviews = Mapping[tuple[str, str], Reviews]
 
 RESULTS = ROOT / "results/studies/amazon_encoders.csv"
 PAGE = ROOT / "docs/amazon.md"
-BEGIN, END = "<!-- encoders: begin -->", "<!-- encoders: end -->"
 
 # Of the study of encoders; fixed before any result was seen.
 SEEDS = (0, 1, 2, 3, 4)
@@ -110,7 +108,7 @@ def section(accuracies: pd.DataFrame) -> str:
             gain = own - means["source_only", activation]
             interval = mean_and_interval(gain.tolist())
             gains[-1] += [
-                f"{signed(interval.mean)} ± {number(interval.half_width or 0.0)}",
+                f"{signed(interval.mean)} ± {number(interval.half_width)}",
                 f"{signed(gain.min())} to {signed(gain.max())}",
                 f"{(gain > 0).sum()} of {len(gain)}",
             ]
@@ -148,8 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if what == "encoders":
         write_csv(measure_encoders(reviews, cache_directory() / "amazon_encodings"), RESULTS)
-    page = PAGE.read_text(encoding="utf-8")
-    write_text(PAGE, between(page, BEGIN, END, section(pd.read_csv(RESULTS))))
+    fill(PAGE, "encoders", section(pd.read_csv(RESULTS)))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def repeated(task: Task, protocol: Protocol) -> FloatArray:
 def coverage(groups: FloatArray, truth: float, correction: float = 0.0) -> float:
     """Share of rows of (n_groups, n) whose t interval holds a value."""
     found = [mean_and_interval(group) for group in groups.tolist()]
-    return float(np.mean([abs(i.mean - truth) <= (i.widened(correction) or 0.0) for i in found]))
+    return float(np.mean([abs(i.mean - truth) <= i.widened(correction) for i in found]))
 
 
 def report(angles: list[float], n_draws: int) -> Iterator[str]:

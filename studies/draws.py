@@ -22,11 +22,9 @@ from experiments.cells.plan import load_table
 from experiments.cells.protocol import Method, Protocol, draw_repetition
 from experiments.datasets.base import unlock
 from experiments.datasets.moons import Moons
-from experiments.reading.markdown import between
-from experiments.reading.readme import BEGIN, END
+from experiments.reading.markdown import fill
 from experiments.reading.tables import public
 from experiments.store.frame import write_csv
-from experiments.whole_files import write_text
 from studies.common import ROOT, command, result, scores
 from studies.draws_page import KEYS, accuracies, summary, survival
 
@@ -80,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table = pd.Series(results).unstack(sort=False)
         write_csv(table.rename_axis(KEYS).reset_index(), path)
     found = accuracies(path)
-    write_text(PAGE, between(PAGE.read_text(encoding="utf-8"), BEGIN, END, survival(found)))
+    fill(PAGE, "results", survival(found))
     write_csv(public(summary(found), 8), FOLDER / "summary.csv")
 
 

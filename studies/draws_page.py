@@ -35,9 +35,7 @@ def accuracies(path: Path) -> pd.DataFrame:
 
 def half_width(values: pd.Series) -> float:
     """Of the interval over the draws that are not lost; NaN for fewer than two."""
-    known = values.dropna().tolist()
-    width = mean_and_interval(known).half_width if known else None
-    return math.nan if width is None else width
+    return mean_and_interval(values.dropna().tolist()).half_width
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
@@ -69,10 +67,8 @@ def survival(found: pd.DataFrame) -> str:
     """Which of the paper's ranks on moons survive new draws; a part of docs/statistics.md."""
     tasks, values = list(found.columns[:-1]), published("moons")
     means = summary(found[[MEAN]]).set_index(["positions", "method"])
-    methods = [
-        m for m in read_config("table", "moons")["paper"] if m in found.index.unique("method")
-    ]
-    methods.remove("target_only")
+    measured = set(found.index.unique("method")) - {"target_only"}
+    methods = [method for method in read_config("table", "moons")["paper"] if method in measured]
     printed = {m: math.fsum(values[t, m].mean for t in tasks) / len(tasks) for m in methods}
     order = sorted(methods, key=lambda method: -printed[method])
     suspect = {

@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from experiments.analysis.agreement import (
-    Agreement,
     Records,
     agreement,
+    common_cells,
     common_differences,
     records_by_cell,
 )
 from experiments.catalogue import method_label
-from experiments.reading.markdown import between, escape, grid
-from experiments.whole_files import write_text
+from experiments.reading.markdown import escape, fill, grid
 from studies.common import command
 
-BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
 _HEAD = (
     "Method", "Cells", "Identical to the digit", "With another accuracy",
     "Largest difference of a mean, points", "The same in half-widths", "Means beyond",
@@ -36,32 +36,25 @@ _HEAD = (
 
 def comparison(first: Records, second: Records) -> str:
     """Write what differs between the environments of two runs, then the table."""
-    common = [key for key in first if key in second]
-    by_method: dict[str, list[Agreement]] = {}
-    for key in common:
-        if (one := agreement(first[key], second[key])) is not None:
-            by_method.setdefault(key[2], []).append(one)
-    compared = [one for found in by_method.values() for one in found]
-    lines = [escape(line) for line in common_differences((first[k], second[k]) for k in common)]
+    found, common = agreement(first, second), common_cells(first, second)
+    lines = [escape(line) for line in common_differences(first, second)]
     text = "Environments, as far as they differ (first / second): "
     text += "; ".join(lines) + "." if lines else "they do not."
     unmatched = len(first) + len(second) - 2 * len(common)
-    if unmatched or len(compared) < len(common):
+    if unmatched or len(found) < len(common):
         text += (
             f" Not compared: {unmatched} cells of only one of the runs (or of another config or "
-            f"data), {len(common) - len(compared)} with other repetitions done."
+            f"data), {len(common) - len(found)} with other repetitions done."
         )
-    rows = [_row(method_label(method), by_method[method]) for method in sorted(by_method)]
-    return f"{text}\n\n{grid(_HEAD, [*rows, _row('all', compared)] if rows else [])}"
+    rows = [_row(method_label(str(method)), own) for method, own in found.groupby("method")]
+    return f"{text}\n\n{grid(_HEAD, [*rows, _row('all', found)] if rows else [])}"
 
 
-def _row(name: str, found: Sequence[Agreement]) -> list[str]:
-    same = sum(one.identical for one in found)
-    points = max(abs(one.points) for one in found)
-    ratio = max(one.in_half_widths for one in found)  # infinite if none has a width
-    beyond = sum(one.beyond for one in found)
-    numbers = (len(found), same, len(found) - same, f"{points:.2f}", f"{ratio:.2f}", beyond)
-    return [escape(name), *map(str, numbers)]
+def _row(name: str, own: pd.DataFrame) -> list[str]:
+    points, same = own.points.abs(), own.identical.sum()
+    ratio = (points / own.half_width).fillna(0.0).max()  # infinite if none has a width
+    numbers = len(own), same, len(own) - same, f"{points.max():.2f}", f"{ratio:.2f}"
+    return [escape(name), *map(str, numbers), str(own.beyond.sum())]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -82,8 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.write is None:
         print(text)
     else:
-        document = options.write.read_text(encoding="utf-8")
-        write_text(options.write, between(document, BEGIN, END, text))
+        fill(options.write, "kernels", text)
 
 
 if __name__ == "__main__":

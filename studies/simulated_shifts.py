@@ -2,8 +2,8 @@
 
 ``python -m studies.simulated_shifts`` draws simulated tables of ten kinds of shift, a hundred in
 all, and writes the mean accuracy of each alignment and of the choice to
-``results/alignment/simulated_shifts.csv``, one row a table. ``--deviations`` changes the bound of
-the choice. The final classifier is a scaled ``SVC()``. No table of the benchmark enters.
+``results/alignment/simulated_shifts.csv``, one row a table. The final classifier is a scaled
+``SVC()``. No table of the benchmark enters.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from baselines.reference import SourceOnly
 from experiments.seeds import derive_seed
 from experiments.store.frame import write_csv
 from krda import AffineAlignment, AutoAdaptation, ClassReweighting, ColumnQuantiles, Standardize
-from krda.alignment import choice
 from studies.common import ROOT, command
 
 KINDS = (
     "none", "shares", "scale", "warp", "rotation", "mixing", "drift", "drift and shares",
     "scale and shares", "noise",
 )  # fmt: skip
+N_TABLES = 10
+"""Of each kind."""
 METHODS = {
     "source_only": SourceOnly,
     "reweighted": ClassReweighting,
@@ -127,14 +128,9 @@ def _rotation(rng: np.random.Generator, d: int, degrees: float) -> NDArray[np.fl
 
 def main() -> None:
     """Run the command."""
-    parser = command("simulated_shifts", "Accuracies on simulated tables.")
-    parser.add_argument("--tables", type=int, default=10, help="of each kind")
-    parser.add_argument("--deviations", type=float, help="bound of the choice; nothing is written")
-    options = parser.parse_args()
-    if options.deviations is not None:
-        choice.DEVIATIONS = options.deviations
+    command("simulated_shifts", "Accuracies on simulated tables.").parse_args()
     rows = []
-    for number in range(options.tables):
+    for number in range(N_TABLES):
         for kind in KINDS:
             Xs, ys, Xt, yt = draw(kind, number)
             row: dict[str, object] = {"kind": kind, "number": number, "columns": Xs.shape[1]}
@@ -147,8 +143,7 @@ def main() -> None:
             print(*row.values(), flush=True)
             rows.append(row)
     found = pd.DataFrame(rows)
-    if options.deviations is None:
-        write_csv(found, ROOT / "results/alignment/simulated_shifts.csv")
+    write_csv(found, ROOT / "results/alignment/simulated_shifts.csv")
     means = found.groupby("kind", sort=False)[list(METHODS)].mean()
     print(pd.concat([means, means.mean().to_frame("mean").T]).round(1).to_string())
 

@@ -20,18 +20,16 @@ from numpy.typing import NDArray
 from experiments.cells.protocol import Protocol, draw_repetition
 from experiments.datasets.base import unlock
 from experiments.datasets.tables import Tables
-from experiments.reading.markdown import between, grid
+from experiments.reading.markdown import fill, grid
 from experiments.store.frame import write_csv
-from experiments.whole_files import write_text
 from krda.adaptation.adapt import Pair
 from studies.common import ROOT, command
-from studies.simulated_shifts import KINDS, draw
+from studies.simulated_shifts import KINDS, N_TABLES, draw
 
 FOLDER, PAGE = ROOT / "results/verdicts", ROOT / "docs/own_tables.md"
-BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 CLOSE = 2.0  # points within which a method is as good as another
 SINGLE = ("plain", "reweighted", "standardize", "quantiles", "linear", "affine")
-N_DRAWS, N_TABLES = 3, 10
+N_DRAWS = 3
 KEPT = (100, 90, 80, 70, 60, 50)  # percent of the rows, the surest first
 
 
@@ -120,8 +118,7 @@ def render() -> None:
     """Write the tables of the page."""
     rows = {which: pd.read_csv(FOLDER / f"{which}.csv") for which in ("simulated", "tables")}
     tables = "\n\n".join([means(rows), counts(rows), curve(rows)])
-    text = between(PAGE.read_text(encoding="utf-8"), BEGIN, END, tables)
-    write_text(PAGE, text)
+    fill(PAGE, "verdicts", tables)
 
 
 def _frame(X: NDArray[Any]) -> pd.DataFrame:

@@ -8,9 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("krda", "baselines", "experiments", "speed", "studies", "scripts", "examples")
-#: The three commands, and what only they share.
+#: The commands, and what only they share.
 COMMANDS = {
-    f"experiments.{name}" for name in ("run", "reproduce", "explain", "status", "commands", "fits")
+    f"experiments.{name}"
+    for name in ("run", "reproduce", "explain", "readme", "status", "commands", "fits")
 }
 
 #: What the modules of a room may import besides their own. "experiments" means the modules directly

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from experiments.analysis.intervals import mean_and_interval
 from experiments.store.provenance import kernels_line
 from experiments.store.records import Record, RecordStore
 
 Records = Mapping[tuple[str, ...], Record]
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far the accuracies of two records of one cell are apart.
-
-    ``identical``: all are the same to the last digit. In percentage points: ``points``, the second
-    mean less the first; ``half_width`` of the wider of the two 95 % intervals, 0 without one.
-    """
-
-    identical: bool
-    points: float
-    half_width: float
-
-    @property
-    def beyond(self) -> bool:
-        """Whether the means differ by more than the half-width."""
-        return not self.identical and abs(self.points) > self.half_width
-
-    @property
-    def in_half_widths(self) -> float:
-        """Difference of the means in half-widths; infinite if they differ and have no width."""
-        if self.half_width:
-            return abs(self.points) / self.half_width
-        return float("inf") if self.points else 0.0
 
 
 def records_by_cell(results: Path) -> Records:
@@ -48,41 +25,48 @@ def records_by_cell(results: Path) -> Records:
     }
 
 
-def agreement(first: Record, second: Record) -> Agreement | None:
-    """Compare two records; None if they have not done the same repetitions."""
-    before, now = (
-        {o.repetition: 100 * o.accuracy for o in record.outcomes if o.accuracy is not None}
-        for record in (first, second)
-    )
-    if before.keys() != now.keys() or not before:
-        return None
-    old, new = (mean_and_interval(list(values.values())) for values in (before, now))
-    return Agreement(
-        identical=first.accuracies == second.accuracies,
-        points=new.mean - old.mean,
-        half_width=max(old.half_width or 0.0, new.half_width or 0.0),
-    )
+def agreement(first: Records, second: Records) -> pd.DataFrame:
+    """Compare the accuracies of two runs: a row for each cell in which both did the same.
+
+    ``identical``: all are the same to the last digit. In percentage points: ``points``, the second
+    mean less the first; ``half_width`` of the wider of the two 95 % intervals, 0 without one.
+    ``beyond``: the means differ by more than that.
+    """
+    rows = []
+    for key in common_cells(first, second):
+        before, now = (
+            {o.repetition: 100 * o.accuracy for o in run[key].outcomes if o.accuracy is not None}
+            for run in (first, second)
+        )
+        if before and before.keys() == now.keys():
+            old, new = (mean_and_interval(list(values.values())) for values in (before, now))
+            width = np.nan_to_num(np.fmax(old.half_width, new.half_width))
+            rows.append((*key[:3], before == now, new.mean - old.mean, width))
+    columns = ["dataset", "task", "method", "identical", "points", "half_width"]
+    found = pd.DataFrame(rows, columns=columns).astype({"identical": bool})
+    return found.assign(beyond=~found.identical & (found.points.abs() > found.half_width))
+
+
+def common_cells(first: Records, second: Records) -> list[tuple[str, ...]]:
+    """Keys of the cells that both runs have."""
+    return [key for key in first if key in second]
 
 
 def agreement_lines(committed: Records, here: Records) -> list[str]:
     """Say how accuracies agree with the committed ones, and why they may not."""
-    common = [key for key in committed if key in here]
-    found = [(key, agreement(committed[key], here[key])) for key in common]
-    compared = [(key, one) for key, one in found if one is not None]
-    n_identical = sum(one.identical for _, one in compared)
-    beyond = [(key, one) for key, one in compared if one.beyond]
+    found = agreement(committed, here)
     return [
-        f"{n_identical} cells identical to the last digit",
-        f"{len(compared) - n_identical - len(beyond)} with another mean within its interval",
-        f"{len(beyond)} with a mean beyond its interval",
+        f"{found.identical.sum()} cells identical to the last digit",
+        f"{(~found.identical & ~found.beyond).sum()} with another mean within its interval",
+        f"{found.beyond.sum()} with a mean beyond its interval",
         *(
-            f"beyond: {dataset}/{task} {method}: {one.points:+.2f} points, interval of "
-            f"± {one.half_width:.2f}"
-            for (dataset, task, method, *_), one in beyond
+            f"beyond: {row.dataset}/{row.task} {row.method}: {row.points:+.2f} points, interval of "
+            f"± {row.half_width:.2f}"
+            for row in found[found.beyond].itertuples()
         ),
         *(
             f"environments differ (committed / here): {line}"
-            for line in common_differences((committed[key], here[key]) for key in common)
+            for line in common_differences(committed, here)
         ),
     ]
 
@@ -97,9 +81,12 @@ def environment_difference(before: Mapping[str, Any], now: Mapping[str, Any]) ->
     )
 
 
-def common_differences(pairs: Iterable[tuple[Record, Record]]) -> list[str]:
-    """Name the differences of the environments of pairs of records, the commonest first."""
-    found = Counter(environment_difference(a.environment, b.environment) for a, b in pairs)
+def common_differences(first: Records, second: Records) -> list[str]:
+    """Name the differences of the environments of two runs, the commonest first."""
+    found = Counter(
+        environment_difference(first[key].environment, second[key].environment)
+        for key in common_cells(first, second)
+    )
     return [f"{line} ({n} cells)" for line, n in found.most_common() if line]
 
 

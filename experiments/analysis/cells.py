@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from experiments.analysis.intervals import (
-    Interval,
     correction_of_shared_rows,
     correction_of_splits,
     mean_and_interval,
@@ -60,7 +59,7 @@ def summarise(
     rows = []
     for key in keys:
         accuracies = done.get(key, ())
-        interval = mean_and_interval(accuracies) if accuracies else Interval(math.nan, None, 0)
+        interval = mean_and_interval(accuracies)
         # A record that never held all repetitions is not complete.
         wanted = max(repetitions, stored.get(key, 0))
         rows.append((*key, interval.mean, *map(interval.widened, corrections),
@@ -68,26 +67,23 @@ def summarise(
                      key in stored, len(accuracies) >= wanted))  # fmt: skip
     columns = ["task", "method", "mean", *WIDTHS, "balanced", "n_done", "n_repetitions",
                "accuracies", "recorded", "complete"]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(WIDTHS, float))
+    return pd.DataFrame(rows, columns=columns)
 
 
 def table_cells(
     plan: TablePlan,
     runs: pd.DataFrame,
-    part: str | None = None,
     repetitions: int = REPETITIONS,
     share: float = SHARE,
 ) -> pd.DataFrame:
-    """All cells of a table, in the order of its rows; of one of the paper's two with ``part``.
+    """All cells of a table, in the order of its rows.
 
     ``runs`` are the repetitions of the table's own cells.
     """
     dataset = plan.dataset
-    values = published(dataset, part) if has_published(dataset) else {}
+    values = published(dataset) if has_published(dataset) else {}
     in_paper = plan.paper if values else tuple(METHODS.values())
     methods = sorted(plan.methods, key=lambda name: name not in in_paper)
-    if part is not None:
-        methods = [method for method in methods if method in {method for _, method in values}]
     keys = [(task, method) for method in methods for task in plan.tasks]
     printed = [values.get(key, (math.nan, math.nan, False)) for key in keys]
     odd = [one for one in anomalies(dataset) if not one.general]
@@ -143,25 +139,15 @@ def means_over_tasks(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _interval_over_tasks(cells: pd.DataFrame) -> float:
     whole = cells.complete.all() and cells.n_done.nunique() == 1
-    half_width = over_tasks(cells.accuracies).half_width if whole else None
-    return math.nan if half_width is None else half_width
+    return over_tasks(cells.accuracies).half_width if whole else math.nan
 
 
-def means_of_table(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def means_of_table(cells: pd.DataFrame, kept_label: str) -> dict[str, pd.DataFrame]:
     """Each mean over tasks that a table shows, by its label: all, and without those aside."""
     means = {"mean": means_over_tasks(cells)}
     if cells.aside.any() and not cells.aside.all():
-        means[kept_label(cells)] = means_over_tasks(cells[~cells.aside])
+        means[kept_label] = means_over_tasks(cells[~cells.aside])
     return means
-
-
-def kept_label(cells: pd.DataFrame) -> str:
-    """What the second mean is called, such as 'mean, 10° to 80°' or 'mean without B-D'."""
-    tasks = cells.drop_duplicates("task")
-    kept, aside = tasks[~tasks.aside].task_label, tasks[tasks.aside].task_label
-    if len(kept) > 1 and tasks.aside.is_monotonic_increasing:
-        return f"mean, {kept.iloc[0]} to {kept.iloc[-1]}"
-    return f"mean without {', '.join(aside)}"
 
 
 def cells_csv(cells: pd.DataFrame) -> pd.DataFrame:

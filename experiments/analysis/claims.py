@@ -66,7 +66,7 @@ def check_claims(
         "time": [("Benchmark: time against rows", "", None, times)]
     }
     for table in tables:
-        name, title = table.plan.dataset, table.title
+        name, title = table.plan.dataset, table.plan.title
         if has_published(name):
             theirs, ours = published_side(name), side_of(table.cells)
             real = STAND_INS.get(name, "")

@@ -9,7 +9,6 @@ so they are no independent sample, and few tasks bound the p-values from below: 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -82,10 +81,6 @@ def compare(cells: pd.DataFrame) -> pd.DataFrame:
         out[f"rank_{family if numbers == 'ours' else numbers}"] = average_ranks(means)
     out = out.join(paired_tests(task_means(cells)))
     out["mean_absolute_deviation"] = cells.difference.abs().groupby(cells.method).mean()
-    kept = ~first.aside.to_numpy()
-    fewer = aggregate(values[:, kept], methods) if 0 < kept.sum() < len(kept) else math.nan * out
-    columns = ["kept_mean", "kept_low", "kept_high"]
-    out[columns] = fewer[["mean", "mean_low", "mean_high"]]
     return out.astype(dict.fromkeys(["krda_wins", "ties", "krda_losses"], "Int64"))
 
 
@@ -117,33 +112,12 @@ def rank_tests(means: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def nemenyi(means: pd.DataFrame) -> pd.DataFrame:
-    """Nemenyi's p-values, methods in rows and columns; empty if :func:`rank_tests` gives none."""
-    if math.isnan(rank_tests(means)["p"]):
-        return pd.DataFrame()
-    ranks, (n, k) = average_ranks(means), means.shape
-    gaps = np.abs(np.subtract.outer(ranks.to_numpy(), ranks.to_numpy()))
-    p = stats.studentized_range.sf(gaps / math.sqrt(k * (k + 1) / (12 * n)), k, np.inf)
-    return pd.DataFrame(p, ranks.index, ranks.index)
-
-
 def omnibus(cells: pd.DataFrame) -> pd.DataFrame:
     """:func:`rank_tests` of each family: ``comparison-tests.csv`` after ``table``."""
     return pd.DataFrame(
         {"numbers": numbers, "family": family, **rank_tests(means)}
         for numbers, family, means in families(cells)
     )
-
-
-def pairs(cells: pd.DataFrame) -> pd.DataFrame:
-    """Nemenyi's p-value of each pair of methods: ``comparison-pairs.csv`` after ``table``."""
-    found = [
-        (numbers, family, first, second, p.loc[first, second])
-        for numbers, family, means in families(cells)
-        for p in [nemenyi(means)]
-        for first, second in itertools.combinations(p, 2)
-    ]
-    return pd.DataFrame(found, columns=["numbers", "family", "first", "second", "nemenyi_p"])
 
 
 def rank_correlation(comparison: pd.DataFrame) -> float:

@@ -16,21 +16,19 @@ CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """A mean and the interval around it; ``half_width`` is None for a single value."""
+    """A mean and the interval around it; ``half_width`` is NaN for a single value."""
 
     mean: float
-    half_width: float | None
+    half_width: float
     n: int
 
-    def widened(self, correction: float) -> float | None:
+    def widened(self, correction: float) -> float:
         r"""Half-width with the variance (1/n + correction) s² instead of s² / n.
 
         Nadeau and Bengio (2003): if any two of the n values have the correlation rho, the variance
         of their mean is (1/n + rho / (1 - rho)) s² in expectation. ``correction`` is
-        rho / (1 - rho). None without a half-width, or if the correction is infinite.
+        rho / (1 - rho).
         """
-        if self.half_width is None or math.isinf(correction):
-            return None
         return self.half_width * math.sqrt(1 + self.n * correction)
 
 
@@ -39,17 +37,14 @@ def mean_and_interval(accuracies: Sequence[float]) -> Interval:
 
     The paper reports "95% confidence intervals" and gives no formula; this one is ours.
     ``docs/statistics.md`` says what it can show of subsamples that share rows, and what it cannot.
-    The half-width is exactly 0 if all values are equal. ValueError if one is not finite, or there
-    are none.
+    The half-width is exactly 0 if all values are equal. NaN of no values.
     """
     n = len(accuracies)
-    if n == 0:
-        raise ValueError("mean_and_interval needs at least one accuracy, got none.")
-    if not all(math.isfinite(accuracy) for accuracy in accuracies):
-        raise ValueError(f"accuracies must be finite, got {list(accuracies)}.")
+    if n < 2:
+        return Interval(float(accuracies[0]) if n else math.nan, math.nan, n)
     if min(accuracies) == max(accuracies):
         # Rounding in the mean must not make a spread where there is none.
-        return Interval(float(accuracies[0]), None if n == 1 else 0.0, n)
+        return Interval(float(accuracies[0]), 0.0, n)
     mean = math.fsum(accuracies) / n
     variance = math.fsum((accuracy - mean) ** 2 for accuracy in accuracies) / (n - 1)
     quantile = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))
@@ -62,8 +57,8 @@ def correction_of_splits(share: float) -> float:
 
 
 def correction_of_shared_rows(share: float) -> float:
-    """The correction for training rows of which two subsamples share this part; infinite at 1."""
-    return share / (1 - share) if share < 1 else math.inf
+    """The correction for training rows of which two subsamples share this part; NaN at 1."""
+    return share / (1 - share) if share < 1 else math.nan
 
 
 def over_tasks(accuracies: Iterable[Sequence[float]]) -> Interval:

@@ -13,6 +13,7 @@ import pandas as pd
 from experiments.analysis.cells import KRDA, REFERENCES
 from experiments.analysis.intervals import ties_with_best
 from experiments.analysis.rounding import DECIMALS
+from experiments.catalogue import method_label
 from experiments.published import METHODS, published
 
 COMPETITORS = tuple(name for name in METHODS.values() if name not in (*REFERENCES, KRDA))
@@ -103,9 +104,7 @@ def published_side(dataset: str, task: str | None = None) -> Side:
     ).assign(complete=True)
     if task is not None:
         cells = cells[cells.task == task].assign(task=TABLE_ROWS)
-    names = {name: label for label, name in METHODS.items()}
-    names |= {"source_only": "Source only", "target_only": "Target only"}
-    return side_of(cells.assign(label=cells.method.map(names)))
+    return side_of(cells.assign(label=cells.method.map(method_label)))
 
 
 def timed_side(path: Path = TIMES) -> Side:

@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 class Table:
     """A table: its plan, the repetitions of its cells, and the cells themselves.
 
-    ``part`` is 'main' or 'appendix' for one of the paper's two tables, None for the wide one.
     ValueError if simulated data are under a title that does not say so.
     """
 
     plan: TablePlan
     runs: pd.DataFrame
-    part: str | None = None
     repetitions: int = REPETITIONS
     share: float = SHARE
 
@@ -42,18 +40,6 @@ class Table:
             )
 
     @property
-    def name(self) -> str:
-        """Of its files."""
-        return f"{self.plan.name}-{self.part}" if self.part else self.plan.name
-
-    @property
-    def title(self) -> str:
-        """For a heading."""
-        where = {"main": "main table", "appendix": "table in the appendix"}
-        of = f": methods of the paper's {where[self.part]}" if self.part else ""
-        return f"{self.plan.title}{of}"
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of all of its numbers."""
         trial = "This is a trial run; its accuracies mean nothing."
@@ -62,7 +48,7 @@ class Table:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """One row for each method and task."""
-        return table_cells(self.plan, self.runs, self.part, self.repetitions, self.share)
+        return table_cells(self.plan, self.runs, self.repetitions, self.share)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -77,7 +63,7 @@ class Table:
     @cached_property
     def means(self) -> dict[str, pd.DataFrame]:
         """Means over tasks, by what they are called."""
-        return means_of_table(self.cells)
+        return means_of_table(self.cells, self.plan.kept_label)
 
     @cached_property
     def anomalies(self) -> list[tuple[Anomaly, str]]:

@@ -20,8 +20,8 @@ class TablePlan:
 
     ``task_label`` formats a task's name; ``paper`` and ``ours`` name the paper's methods and those
     that it does not have; ``test_rows`` are behind an accuracy, for the verdict's rule; ``aside``
-    are tasks that a second mean leaves out, ``aside_why`` says why; ``overrides`` hold for every
-    cell, such as a trial protocol.
+    are tasks that a second mean, called ``kept_label``, leaves out, ``aside_why`` says why;
+    ``overrides`` hold for every cell, such as a trial protocol.
     """
 
     name: str
@@ -33,6 +33,7 @@ class TablePlan:
     ours: tuple[str, ...]
     test_rows: int
     aside: tuple[str, ...] = ()
+    kept_label: str = ""
     aside_why: str = ""
     overrides: tuple[str, ...] = ()
 

@@ -93,8 +93,4 @@ def describe_error(error: BaseException) -> str:
     calls = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     own = [(p, n) for p, n in calls if p.is_relative_to(_ROOT) and ".venv" not in p.parts]
     where = f" [{own[-1][0].relative_to(_ROOT)}:{own[-1][1]}]" if own else ""
-    try:
-        text = str(error)
-    except Exception:
-        text = "(an error whose text cannot be made)"
-    return one_line(f"{type(error).__name__}: {text}", ERROR_LENGTH - len(where)) + where
+    return one_line(f"{type(error).__name__}: {error}", ERROR_LENGTH - len(where)) + where

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import pandas as pd
@@ -24,9 +23,6 @@ DATASETS = ("moons", "hepmass", "amazon")
 STAND_INS = {"hepmass_sim": "hepmass"}
 """Data sets without published numbers that are shown beside those of another one, for orientation:
 their rows are other data, so no number of theirs can reproduce a published one."""
-
-PARTS = ("main", "appendix")
-"""The two tables that the paper has of each data set."""
 
 METHODS = {
     "Source": "source_only", "Target": "target_only", "DANN": "dann", "SA": "sa", "KMM": "kmm",
@@ -50,18 +46,17 @@ def has_published(dataset: str) -> bool:
 
 
 @functools.cache
-def published(dataset: str, part: str | None = None) -> Mapping[tuple[str, str], PublishedCell]:
+def published(dataset: str) -> Mapping[tuple[str, str], PublishedCell]:
     """Look up a data set's published cells by task and method, in the order of the tables.
 
-    ``part`` leaves those of one table; None joins both, with the main table's bold print.
-    ``'hepmass_sim'`` gives the values for the real HEPMASS, for orientation only.
+    Bold print is the main part's where both parts have a cell. ``'hepmass_sim'`` gives the values
+    for the real HEPMASS, for orientation only.
     """
     rows = pd.read_csv(Path(__file__).with_name(f"{STAND_INS.get(dataset, dataset)}.csv"))
     rows["task"] = rows.task.astype(str).str.replace("->", "-")
     # The main part is first in the file.
-    rows = rows[rows.part == part] if part else rows.drop_duplicates(["task", "method"])
-    cells = {
+    rows = rows.drop_duplicates(["task", "method"])
+    return {
         (row.task, METHODS[row.method]): PublishedCell(row.mean, row.ci95, bool(row.bold))
         for row in rows.itertuples()
     }
-    return MappingProxyType(cells)

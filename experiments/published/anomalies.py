@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import yaml
 
@@ -31,14 +31,14 @@ class Anomaly:
     """
 
     id: str
-    datasets: tuple[str, ...]
+    dataset: str
     cells: frozenset[tuple[str, str, str]]
     kind: Literal["fact", "inference"]
     suspect: bool
     statement: str
     evidence: str
-    numbers: Mapping[str, float]
     general: bool
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
     def concerns(self, dataset: str, task: str, method: str) -> bool:
         """Whether it concerns a published value, or one that is shown beside a stand-in."""
@@ -48,31 +48,23 @@ class Anomaly:
 def anomalies(dataset: str | None = None) -> tuple[Anomaly, ...]:
     """List the known anomalies, of one data set or of all, in the order of the file."""
     name = STAND_INS.get(str(dataset), dataset)
-    return tuple(anomaly for anomaly in _read() if name is None or name in anomaly.datasets)
+    return tuple(odd for odd in _read() if name is None or name in {cell[0] for cell in odd.cells})
 
 
 @functools.cache
 def _read() -> tuple[Anomaly, ...]:
-    return tuple(map(_anomaly, yaml.safe_load(PATH.read_text(encoding="utf-8"))))
-
-
-def _anomaly(entry: dict[str, Any]) -> Anomaly:
-    """Make an anomaly of an entry of the file, whose head explains the keys."""
-    datasets = DATASETS if entry["dataset"] == "all" else (entry["dataset"],)
-    return Anomaly(
-        id=entry["id"],
-        datasets=datasets,
-        cells=frozenset(
+    """Read the file, whose head explains the keys."""
+    found = []
+    for entry in yaml.safe_load(PATH.read_text(encoding="utf-8")):
+        datasets = DATASETS if entry["dataset"] == "all" else (entry["dataset"],)
+        chosen = entry.pop("cells")
+        cells = frozenset(
             (name, task, method)
-            for name, chosen in product(datasets, entry["cells"])
+            for name, each in product(datasets, chosen)
             for task, method in published(name)
-            if chosen["tasks"] == "all" or task in chosen["tasks"]
-            if chosen["methods"] == "all" or method in chosen["methods"]
-        ),
-        kind=entry["kind"],
-        suspect=entry["suspect"],
-        statement=" ".join(entry["statement"].split()),
-        evidence=" ".join(entry["evidence"].split()),
-        numbers=entry.get("numbers", {}),
-        general=all(each["methods"] == each["tasks"] == "all" for each in entry["cells"]),
-    )
+            if each["tasks"] == "all" or task in each["tasks"]
+            if each["methods"] == "all" or method in each["methods"]
+        )
+        general = all(each["methods"] == each["tasks"] == "all" for each in chosen)
+        found.append(Anomaly(**entry, cells=cells, general=general))
+    return tuple(found)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from experiments.whole_files import write_text
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#$&])")
 
@@ -32,10 +35,16 @@ def page(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def between(document: str, begin: str, end: str, text: str) -> str:
-    """Put a text between two marks of a document; ValueError unless each is there once."""
+def filled(document: str, name: str, text: str) -> str:
+    """Put a text between the marks of a name; ValueError unless each is in the document once."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if document.count(begin) != 1 or document.count(end) != 1:
         raise ValueError(f"The document must hold {begin} and {end} once each.")
     head, rest = document.split(begin)
     _, tail = rest.split(end)
     return f"{head}{begin}\n{text}\n{end}{tail}"
+
+
+def fill(path: Path, name: str, text: str) -> None:
+    """Put a text between the marks of a name in a file."""
+    write_text(path, filled(path.read_text(encoding="utf-8"), name, text))

@@ -32,14 +32,12 @@ def comparison_page(results: Results) -> str:
     parts = [
         "# Comparisons across tasks",
         "[docs/statistics.md](../../docs/statistics.md#across-tasks) explains these numbers: means "
-        "and interquartile means (IQM) in percent with bootstrap intervals, ranks among the "
-        "paper's methods, among all rows and by the paper's printed means, and paired tests "
-        "against KRDA. The tasks of a data set share their domains, so they are no independent "
-        "sample, but every test below takes them for one: its p-values are too small by an unknown "
-        "amount.",
+        "and interquartile means (IQM) in percent with bootstrap intervals, ranks and paired tests "
+        "against KRDA. The tasks of a data set share their domains, but every test takes them for "
+        "independent: its p-values are too small by an unknown amount.",
     ]
     for table in results.tables:
-        parts += [f"## {escape(table.title)}", *map(escape, table.notes)]
+        parts += [f"## {escape(table.plan.title)}", *map(escape, table.notes)]
         parts.append(comparison_of(table, results))
     return page(*parts)
 
@@ -50,9 +48,9 @@ def comparison_of(table: Table, results: Results) -> str:
     if out := left_out(table.cells):
         reasons = "; ".join(f"{label}: {reason}" for label, reason in out.items())
         parts.append(escape(f"Left out because a cell is not complete: {reasons}."))
-    own = results.comparison[results.comparison.table == table.name]
+    own = results.comparison[results.comparison.table == table.plan.name]
     if len(own):
-        tests = results.tests[results.tests.table == table.name].drop(columns="table")
+        tests = results.tests[results.tests.table == table.plan.name].drop(columns="table")
         tests = tests.assign(p=tests.p.map(_p)).round(2).astype(object).fillna(MISSING)
         tests.columns = tests.columns.str.replace("_", " ")
         parts += map(markdown_grid, (comparison_grid(own), tests))
@@ -97,13 +95,10 @@ def _p(value: float) -> str:
 
 
 CLAIMS = (
-    "What arXiv:2110.02716 says in words, checked by one criterion on its printed numbers and "
-    "on ours. The paper states no criteria: these are the repository's. A claim that sets KRDA "
-    "beside other methods is judged twice on ours: among the paper's methods, as the paper "
-    "does, and among all rows, with those that the paper does not have, variants of KRDA "
-    "included. Intervals are the printed ones and ours; "
-    "[docs/statistics.md](../../docs/statistics.md) says what they can show. 'Best or tied' "
-    "favours what varies: a wide interval ties with almost anything."
+    "What arXiv:2110.02716 says in words, checked on its printed numbers and on ours by one "
+    "criterion, which is this repository's. A claim that sets KRDA beside other methods is judged "
+    "twice on ours: among the paper's methods, and among all rows. "
+    "[docs/statistics.md](../../docs/statistics.md#claims) says what that can show."
 )
 """What is said above the checked claims."""
 

@@ -10,7 +10,7 @@ from experiments.analysis.table import Table
 from experiments.reading import pages
 from experiments.reading.figures import render_figures
 from experiments.reading.report import report_page
-from experiments.reading.results import Results, records_of
+from experiments.reading.results import Results
 from experiments.reading.tables import public, to_latex, to_markdown
 from experiments.store.frame import write_csv
 from experiments.store.records import RecordStore
@@ -18,13 +18,15 @@ from experiments.whole_files import write_text
 
 
 def render_tables(tables: Sequence[Table], directory: Path) -> list[Path]:
-    """Write each table as Markdown, LaTeX and CSV: ``NAME``, ``NAME-main``, ``NAME-appendix``."""
+    """Write each table as Markdown, LaTeX and CSV."""
     paths = []
     for table in tables:
         for kind, text in (("md", to_markdown(table)), ("tex", to_latex(table))):
-            paths.append(directory / f"{table.name}.{kind}")
+            paths.append(directory / f"{table.plan.name}.{kind}")
             write_text(paths[-1], text)
-        paths.append(write_csv(public(cells_csv(table.cells)), directory / f"{table.name}.csv"))
+        paths.append(
+            write_csv(public(cells_csv(table.cells)), directory / f"{table.plan.name}.csv")
+        )
     return paths
 
 
@@ -40,9 +42,7 @@ def render(
     drawn, failures = render_figures(results, figures, say)
     if whole:
         say("writing the report")
-        plans = [table.plan for table in results.tables]
-        records = records_of(plans, RecordStore(directory / "records"))
-        provenance = pages.provenance_page(records)
+        provenance = pages.provenance_page(RecordStore(directory / "records").scan())
         texts = {
             "comparison": pages.comparison_page(results),
             "claims": pages.claims_page(results.claims, results.notes),
@@ -51,7 +51,6 @@ def render(
         frames = {
             "comparison": public(results.comparison, 8),
             "comparison-tests": public(results.tests, 8),
-            "comparison-pairs": public(results.pairs, 8),
             "placebo": public(results.placebo),
         }
         for name, text in texts.items():

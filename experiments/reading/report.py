@@ -43,7 +43,7 @@ def report_page(results: Results, provenance: str, figures: Mapping[str, Sequenc
     )  # fmt: skip
     environment.filters |= {"html": _to_html, "figure": _figure}
     means = {path.stem: path for path in figures.get(OVERVIEW, ())}
-    overview = [means[name] for table in tables if (name := f"means_{table.name}") in means]
+    overview = [means[name] for table in tables if (name := f"means_{table.plan.name}") in means]
     return environment.get_template("report.html").render(
         sentence=summary.sentence(tables),
         notes=results.notes,
@@ -98,7 +98,7 @@ def _figure(path: Path) -> dict[str, Any]:
     """A saved figure: an address that holds it, its width in points, and its words."""
     content = path.read_bytes()
     found = re.search(rb'width="([\d.]+)pt"', content)
-    seen, finding, _ = read_words(path)
+    seen, finding = read_words(path)
     return {
         "address": "data:image/svg+xml;base64," + base64.b64encode(content).decode("ascii"),
         "width": float(found[1]) if found else 504.0,

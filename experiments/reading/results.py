@@ -14,11 +14,8 @@ from experiments.analysis.claims import check_claims
 from experiments.analysis.sides import timed_side
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
-from experiments.published import PARTS, has_published
-from experiments.store.records import Record, RecordError, RecordStore
 
 if TYPE_CHECKING:
-    from experiments.cells.cell import Cell
     from experiments.cells.plan import CurvePlan, TablePlan
 
 
@@ -26,16 +23,13 @@ if TYPE_CHECKING:
 class Results:
     """Everything that is read: tables, learning curves, and what is said across them.
 
-    ``tables`` are the wide ones, ``parts`` the paper's two of each. ``curves`` have numbers of rows
-    as tasks. The other frames are as in ``results/tables``.
+    ``curves`` have numbers of rows as tasks. The frames are as in ``results/tables``.
     """
 
     tables: list[Table]
-    parts: list[Table]
     curves: Mapping[str, tuple[CurvePlan, pd.DataFrame]]
     comparison: pd.DataFrame
     tests: pd.DataFrame
-    pairs: pd.DataFrame
     placebo: pd.DataFrame
     claims: pd.DataFrame
 
@@ -62,13 +56,11 @@ def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
     return found.drop(columns="task").rename(columns={"key": "task"})
 
 
-def tables_of(plan: TablePlan, frame: pd.DataFrame) -> list[Table]:
-    """The wide table of a plan, and the paper's two if it has them."""
+def table_of(plan: TablePlan, frame: pd.DataFrame) -> Table:
+    """The table of a plan."""
     cell = next(iter(plan.cells.values()))  # all have one protocol
     share = float(cell.config["protocol"]["source_fraction"])
-    runs = select(plan, frame)
-    parts = (None, *PARTS) if has_published(plan.dataset) else (None,)
-    return [Table(plan, runs, part, cell.n_repetitions, share) for part in parts]
+    return Table(plan, select(plan, frame), cell.n_repetitions, share)
 
 
 def curve_cells(plan: CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
@@ -83,36 +75,19 @@ def read_results(
     plans: Sequence[TablePlan], curves: Sequence[CurvePlan], frame: pd.DataFrame
 ) -> Results:
     """Everything that is read of some tables, from the repetitions that are stored."""
-    every = [tables_of(plan, frame) for plan in plans]
-    tables = [found[0] for found in every]
+    tables = [table_of(plan, frame) for plan in plans]
     drawn = {plan.name: (plan, curve_cells(plan, frame)) for plan in curves}
 
     def joined(make: Callable[[Table], pd.DataFrame]) -> pd.DataFrame:
-        frames = [make(table).assign(table=table.name) for table in tables]
+        frames = [make(table).assign(table=table.plan.name) for table in tables]
         out = pd.concat([found for found in frames if len(found)] or frames, ignore_index=True)
         return out[["table", *out.columns.drop("table")]]
 
     return Results(
         tables,
-        [table for found in every for table in found[1:]],
         drawn,
         joined(lambda table: comparisons.compare(table.cells).reset_index(names="method")),
         joined(lambda table: comparisons.omnibus(table.cells)),
-        joined(lambda table: comparisons.pairs(table.cells)),
         joined(lambda table: table.placebo),
         check_claims(tables, drawn, timed_side()),
     )
-
-
-def stored(cell: Cell, store: RecordStore) -> Record | None:
-    """The record of a cell's config; None if there is none or it is damaged."""
-    try:
-        return store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
-    except RecordError:
-        return None
-
-
-def records_of(plans: Sequence[TablePlan], store: RecordStore) -> list[Record]:
-    """The records of some tables' cells."""
-    found = [stored(cell, store) for plan in plans for cell in plan.cells.values()]
-    return [record for record in found if record is not None]

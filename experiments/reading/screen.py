@@ -28,7 +28,7 @@ def show_results(tables: Sequence[Table], methods: Sequence[str] | None) -> None
         grid = Grid(
             Column("Method", width=29, no_wrap=True), Column("Mean (%)", width=13, justify="right"),
             Column("Paper", width=6, justify="right"), Column("Verdicts by task"),
-            title=". ".join((table.title, *table.notes)), title_justify="left",
+            title=". ".join((table.plan.title, *table.notes)), title_justify="left",
             title_style="bold", box=None,
         )  # fmt: skip
         for method, row in means[means.index.isin(methods or few or means.index)].iterrows():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -16,13 +15,7 @@ from experiments.published import DATASETS, STAND_INS
 JUDGED = (Verdict.REPRODUCED, Verdict.BETTER, Verdict.WORSE, Verdict.UNDECIDED)
 REVERSED = "krda_reversed"
 
-
-class Card(NamedTuple):
-    """A question, its answer in a few words, and what that rests on."""
-
-    question: str
-    answer: str
-    because: Sequence[str]
+Card = tuple[str, str, list[str]]
 
 
 def in_order(tables: Sequence[Table]) -> list[Table]:
@@ -37,7 +30,7 @@ def in_order(tables: Sequence[Table]) -> list[Table]:
 
 def short(table: Table) -> str:
     """A table's name in a list."""
-    name = table.name.capitalize().replace("_sim", ", simulated")
+    name = table.plan.name.capitalize().replace("_sim", ", simulated")
     return name.replace("Hepmass", "HEPMASS")
 
 
@@ -70,7 +63,7 @@ def sentence(tables: Sequence[Table]) -> str:
 
 
 def cards(tables: Sequence[Table]) -> list[Card]:
-    """Answer whether it is reproduced, best, and to be trusted."""
+    """Answer whether it is reproduced, best, and to be trusted: question, answer, and reasons."""
     return [_reproduced(tables), _best(tables), _trusted(tables)] if tables else []
 
 
@@ -90,7 +83,7 @@ def _reproduced(tables: Sequence[Table]) -> Card:
         if table.plan.dataset in STAND_INS
     ]
     good = len(own) > 0 and (own.verdict == Verdict.REPRODUCED).all()
-    return Card("Reproduced?", "Yes, for KRDA" if good else "In part", because)
+    return ("Reproduced?", "Yes, for KRDA" if good else "In part", because)
 
 
 def _best(tables: Sequence[Table]) -> Card:
@@ -103,7 +96,7 @@ def _best(tables: Sequence[Table]) -> Card:
         elif first:
             names = f"{table.labels[first]} of the paper's methods, {table.labels[best]} of all"
             because.append(f"{short(table)}: {names}")
-    return Card("Best?", "Yes" if everywhere else "Not everywhere", because)
+    return ("Best?", "Yes" if everywhere else "Not everywhere", because)
 
 
 def _trusted(tables: Sequence[Table]) -> Card:
@@ -115,4 +108,4 @@ def _trusted(tables: Sequence[Table]) -> Card:
     because += [f"{suspect} of the published values are suspect"] if suspect else []
     because.append("The intervals are over subsamples of one draw, not over new data")
     matters = "matters" if any(abs(by) > 1 for by in changes.values()) else "matters little"
-    return Card("To be trusted?", f"The order of columns {matters}", because)
+    return ("To be trusted?", f"The order of columns {matters}", because)

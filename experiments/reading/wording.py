@@ -20,6 +20,11 @@ BALANCED = (
     "Balanced accuracy: the mean of the shares that are right within each class of the test rows. "
     "Ranks are among the methods with every cell complete, without Target only; 1 is the best."
 )
+RULE = (
+    "= reproduced: the difference is within a tolerance, which allows for both intervals and for "
+    f"other test rows (docs/statistics.md). ↑ better, ↓ worse: beyond it. ~ undecided: a tolerance "
+    f"above {WIDEST:g} points. ? the published value is suspect."
+)
 SIGNS: dict[str, str] = {
     Verdict.REPRODUCED: " =",
     Verdict.BETTER: " ↑",
@@ -79,10 +84,8 @@ def caption(table: Table) -> list[str]:
     plan = table.plan
     lines = [
         "Accuracy in percent: mean ± half-width of Student's 95 % interval over "
-        f"{table.repetitions} repetitions. These are {100 * table.share:g} % subsamples of one "
-        "draw of data: the interval says how the result moves with the subsample and the seed, not "
-        "how it would move on new data. The CSV file also has the single accuracies and wider "
-        "intervals (docs/statistics.md).",
+        f"{table.repetitions} repetitions, on {100 * table.share:g} % subsamples of one draw of "
+        "data. It does not say how far the result would move on new data (docs/statistics.md).",
         "Bold: the interval overlaps that of the best mean on the task, among the methods with all "
         "repetitions done; Source only and Target only do not compete.",
         "mean: over the tasks, with the interval over the repetitions' means over the tasks; (k/m "
@@ -95,28 +98,13 @@ def caption(table: Table) -> list[str]:
             "Below ours: the paper's value (arXiv:2110.02716; bold as printed there), and ours "
             "minus it, taken before rounding."
         )
-        if plan.dataset in STAND_INS:
-            lines.append(
-                f"The published values are those of {STAND_INS[plan.dataset]}, shown for "
-                f"orientation: {plan.dataset} is other data, so no cell is judged by them."
-            )
-        else:
-            lines.append(_rule(table))
+        lines.append(
+            f"The published values are those of {STAND_INS[plan.dataset]}, shown for orientation: "
+            f"{plan.dataset} is other data, so no cell is judged by them."
+            if plan.dataset in STAND_INS
+            else RULE
+        )
     return [*lines, *table.notes]
-
-
-def _rule(table: Table) -> str:
-    measured = (table.cells.test_share < 1).any()
-    where = "measured by method and task, results/draws/test_rows.csv" if measured else "1"
-    return (
-        "= reproduced: |difference| ≤ tolerance = √(h² + h'² + 1.96²·2rp(1−p)/m), with the "
-        f"half-widths h of ours and h' of the paper's, m = {table.plan.test_rows} test rows on "
-        "either side, the mean p of both accuracies, and the ratio r of the test rows' variance to "
-        f"the binomial one ({where}). ↑ better, ↓ worse: beyond it. ~ undecided: within it, but it "
-        f"is above {WIDEST:g} points. ? the published value is suspect. Other draws of training "
-        "rows are not allowed for, so a faithful reproduction can come out as better or worse. See "
-        "docs/statistics.md."
-    )
 
 
 def glossary(table: Table) -> list[str]:
@@ -127,7 +115,7 @@ def glossary(table: Table) -> list[str]:
 
 def meanings(methods: Iterable[str]) -> list[str]:
     """What the labels of methods mean, unless they say it all."""
-    return [f"{one.label}: {one.meaning}" for one in map(about, methods) if one.meaning]
+    return [f"{one['label']}: {one['meaning']}" for one in map(about, methods) if one["meaning"]]
 
 
 def task_naming(dataset: str) -> str:

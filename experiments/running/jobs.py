@@ -93,19 +93,11 @@ def ledger(notes: list[JobNote]) -> list[str]:
     return lines
 
 
-def _run_id() -> str:
-    return f"{os.getpid()}-{secrets.token_hex(4)}"
-
-
-def _of_table(field: str) -> Callable[[str], str]:
-    return lambda name: ",".join(getattr(load_table(name), field))
-
-
 # Hydra hands the cached values of the process started by hand on to every job, as with `now`.
 _RESOLVERS: dict[str, Callable[..., str]] = {
-    "run_id": _run_id,
-    "table_tasks": _of_table("tasks"),
-    "table_methods": _of_table("methods"),
+    "run_id": lambda: f"{os.getpid()}-{secrets.token_hex(4)}",
+    "table_tasks": lambda name: ",".join(load_table(name).tasks),
+    "table_methods": lambda name: ",".join(load_table(name).methods),
 }
 for _name, _resolver in _RESOLVERS.items():
     OmegaConf.register_new_resolver(_name, _resolver, use_cache=True, replace=True)

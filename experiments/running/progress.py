@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column
 
 from experiments.cells.cell import Cell
-from experiments.store.frame import frame_of, to_frame
 
 if TYPE_CHECKING:
     from experiments.running.engine import Ended
@@ -22,11 +21,13 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 def estimates(results: Iterable[Path]) -> dict[str, float]:
-    """Seconds of a repetition by config, as the records in some results say, stale ones too."""
-    frame = pd.concat([frame_of([]), *(to_frame(directory) for directory in results)])
-    frame = frame[frame.status == "done"]
-    means = (frame.fit_seconds + frame.predict_seconds).groupby(frame.config).mean()
-    return {str(config): float(seconds) for config, seconds in means.items()}
+    """Seconds of a repetition by config, as ``all.csv`` of some results says, of stale ones too."""
+    paths = [path for directory in results if (path := directory / "all.csv").is_file()]
+    if not paths:
+        return {}
+    frame = pd.concat(pd.read_csv(path, dtype={"config": str}) for path in paths)
+    seconds: pd.Series = frame.fit_seconds + frame.predict_seconds
+    return seconds.groupby(frame.config).mean().dropna().to_dict()
 
 
 def seconds_of(cell: Cell, seconds: Mapping[str, float]) -> float:

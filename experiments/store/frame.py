@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from experiments.store.records import Record, RecordStore
+from experiments.store.records import RecordStore
 from experiments.whole_files import write_text
 
 COLUMNS = {
@@ -33,17 +32,15 @@ cells that share data set, task and method, such as the points of a learning cur
 
 
 def to_frame(results: Path) -> pd.DataFrame:
-    """Read ``results/records``: one row a repetition; damaged files are left out."""
-    return frame_of(RecordStore(Path(results) / "records").scan())
+    """Read ``results/records``: one row a repetition; damaged files are left out.
 
-
-def frame_of(records: Iterable[Record]) -> pd.DataFrame:
-    """Put records into a frame of :data:`COLUMNS`; what is missing is NaN, or empty text."""
+    The columns are :data:`COLUMNS`; what is missing is NaN, or empty text.
+    """
     rows = [
         (r.dataset, r.task, r.method, r.config_sha256[:12], o.repetition, o.accuracy,
          o.balanced_accuracy, o.fit_seconds, o.predict_seconds, o.status, o.seed, r.identity,
          o.error or "")
-        for r in records
+        for r in RecordStore(Path(results) / "records").scan()
         for o in r.outcomes
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)

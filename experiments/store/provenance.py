@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from functools import cache
@@ -93,11 +94,9 @@ def _fixed() -> dict[str, Any]:
 
 def _cpu_model() -> str:
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
+    text = info.read_text(encoding="utf-8", errors="replace") if info.is_file() else ""
+    found = re.search(r"(?m)^model name\s*: *(.+?) *$", text)
+    return found[1] if found else platform.processor() or "unknown"
 
 
 def _revision() -> dict[str, Any]:

@@ -6,8 +6,8 @@ the outcome of every repetition and where the numbers came from. :class:`RecordS
 
 - A record is written to a temporary file, flushed to disk and renamed. A reader, a second writer or
   a kill at any moment sees the old record or the new one.
-- Reading checks the checksum, the fields, and that content, config and path agree. Whatever fails
-  is a :class:`RecordError` with a reason.
+- Reading checks the checksum, and that the record belongs to its path. Whatever fails is a
+  :class:`RecordError` with a reason.
 
 The checksum guards against accidents, such as a flipped bit or an edit by hand. It is no signature.
 """
@@ -22,14 +22,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from experiments.store.fingerprint import config_sha256
 from experiments.store.text import canonical_json, one_line, sha256_of
 from experiments.whole_files import written_whole
 
 SCHEMA = 3
-"""Version of the record's layout. A reader takes the one before, too, and refuses every other."""
+"""Version of the record's layout; a reader refuses every other."""
 
 Status = Literal["done", "failed", "diverged", "timeout"]
 
@@ -53,9 +52,8 @@ class RecordError(Exception):
 class Outcome:
     """What one repetition gave.
 
-    Accuracies are in [0, 1]. They are given, and ``error`` is None, exactly if the status is
-    "done"; a balanced accuracy of None is unknown, as it is in records of schema 2. Seconds are
-    wall time, None if the step was not finished.
+    Accuracies are in [0, 1]. They are given, and ``error`` is None, if the status is "done".
+    Seconds are wall time, None if the step was not finished.
     """
 
     repetition: int
@@ -67,28 +65,13 @@ class Outcome:
     predict_seconds: float | None
     error: str | None
 
-    def __post_init__(self) -> None:
-        _require(self.status in get_args(Status), "status", "one of the four", self.status)
-        for name in ("accuracy", "balanced_accuracy"):
-            value = getattr(self, name)
-            if self.status == "done" and (value is not None or name == "accuracy"):
-                right = isinstance(value, float) and 0 <= value <= 1
-                _require(right, name, "in [0, 1]", value)
-            else:
-                _require(value is None, name, "null unless done", value)
-        if self.status == "done":
-            _require(self.error is None, "error", "null if status is 'done'", self.error)
-        else:
-            _require(isinstance(self.error, str), "error", "a text that says why", self.error)
-            object.__setattr__(self, "error", one_line(str(self.error)))
-
 
 @dataclass(frozen=True)
 class Record:
     """One cell's outcomes, repetitions 0 to n-1 in order, and their provenance.
 
     ``identity`` is a hash of everything that can change the numbers; ``config_sha256`` names the
-    file. The dictionaries hold JSON values. A record that contradicts its config is refused.
+    file. The dictionaries hold JSON values.
     """
 
     dataset: str
@@ -101,22 +84,6 @@ class Record:
     code_fingerprint: str
     outcomes: tuple[Outcome, ...]
     environment: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.outcomes, key=lambda outcome: outcome.repetition))
-        object.__setattr__(self, "outcomes", ordered)
-        numbers = [outcome.repetition for outcome in ordered]
-        right = numbers == list(range(len(numbers) or 1))
-        _require(right, "outcomes", "repetitions 0 to n-1, each once", numbers)
-        config, expected = self.config, config_sha256(self.config)
-        _require(self.config_sha256 == expected, "config_sha256", f"{expected}, that of the config",
-                 self.config_sha256)  # fmt: skip
-        if {"dataset", "task", "method", "protocol"} <= set(config):  # of a cell
-            n = config["protocol"]["n_repetitions"]
-            _require(len(numbers) == n, "outcomes", f"{n}, as in the config", len(numbers))
-            names = (config["dataset"]["name"], config["task"], config["method"]["name"])
-            own = (self.dataset, self.task, self.method)
-            _require(own == names, "dataset, task, method", f"{names}, as in the config", own)
 
     @property
     def complete(self) -> bool:
@@ -146,30 +113,17 @@ def dumps(record: Record) -> str:
 
 
 def loads(text: bytes) -> Record:
-    """Read a record from the bytes of its file.
-
-    ValueError, or TypeError for keys that no record has: :func:`dumps` did not write them.
-    """
-    try:
-        content = json.loads(text.decode("ascii"))
-    except ValueError as error:
-        what = "empty" if not text.strip() else "not JSON"
-        raise ValueError(f"{what} ({error}); the file is damaged or was cut off") from None
-    _require(isinstance(content, dict), "the record", "a JSON object", type(content).__name__)
-    schema = content.pop("schema", None)
-    known = f"{SCHEMA - 1} or {SCHEMA}, the versions that this code reads"
-    _require(schema in (SCHEMA - 1, SCHEMA), "schema", known, schema)
+    """Read a record from the bytes of its file; ValueError if :func:`dumps` did not write them."""
+    content = json.loads(text.decode("ascii"))
     # The checksum is a line of its own. Without it the bytes are what it was computed from, so that
     # they are also known to be in canonical form.
     written = content.pop("sha256", None)
     computed = hashlib.sha256(text.replace(f' "sha256": "{written}",\n'.encode(), b"", 1))
     if written != computed.hexdigest():
-        raise ValueError(
-            f"checksum does not match (written {written!r}, computed {computed.hexdigest()!r}): "
-            "the file was edited or damaged; run the cell again"
-        )
-    unknown: dict[str, Any] = {"balanced_accuracy": None} if schema == 2 else {}
-    outcomes = tuple(Outcome(**unknown, **entry) for entry in content.pop("outcomes"))
+        raise ValueError("the checksum does not match: the file was edited or damaged")
+    if (schema := content.pop("schema")) != SCHEMA:
+        raise ValueError(f"its schema is {schema}, not {SCHEMA}")
+    outcomes = tuple(Outcome(**entry) for entry in content.pop("outcomes"))
     return Record(outcomes=outcomes, **content)
 
 
@@ -195,9 +149,12 @@ class RecordStore:
 
     def path(self, dataset: str, task: str, method: str, config_sha256: str) -> Path:
         """Place of a cell's record, present or not; ValueError for names that no cell has."""
-        rule = "1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
         for kind, name in (("dataset", dataset), ("task", task), ("method", method)):
-            _require(_NAME.fullmatch(name) is not None, kind, rule, name)
+            if _NAME.fullmatch(name) is None:
+                raise ValueError(
+                    f"{kind} must be 1 to 100 letters, digits, '.', '_' or '-', the first a letter "
+                    f"or digit, got {name!r}."
+                )
         return self.root / dataset / task / f"{method}-{config_sha256[:12]}.json"
 
     def path_of(self, record: Record) -> Path:
@@ -229,7 +186,7 @@ class RecordStore:
         except OSError as error:
             raise RecordError(path, f"cannot be read ({error.strerror or error})") from error
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            raise RecordError(path, str(error)) from error
+            raise RecordError(path, f"no valid record: {error}") from error
         if path.parts[-3:] != expected.parts[-3:]:
             raise RecordError(path, f"holds the record that belongs to {expected}")
         return record
@@ -249,8 +206,3 @@ class RecordStore:
             except RecordError as error:
                 damaged.append(error)
         return Scan(tuple(records), tuple(damaged))
-
-
-def _require(holds: bool, name: str, expected: str, got: object) -> None:
-    if not holds:
-        raise ValueError(f"{name} must be {expected}, got {got!r}.")

@@ -30,7 +30,9 @@ def judged(values, dataset="moons", ours=OURS, curve=None):
         own = summarise(runs_of(curve), keys, 5)
         curves = {"moons_rows": (CURVE, own.assign(label=own.method.map(method_label)))}
     found = check_claims([table], curves, timed_side())
-    return found[found.title.isin(["", table.title, CURVE.title])].set_index(["claim", "judged_on"])
+    return found[found.title.isin(["", table.plan.title, CURVE.title])].set_index(
+        ["claim", "judged_on"]
+    )
 
 
 def constant(plan, by_method, default=0.5):

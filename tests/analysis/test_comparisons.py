@@ -22,10 +22,8 @@ from experiments.analysis.comparisons import (
     holm,
     interquartile_mean,
     left_out,
-    nemenyi,
     omnibus,
     paired_tests,
-    pairs,
     rank_tests,
 )
 from experiments.published import published
@@ -46,18 +44,6 @@ class TestRanks:
         expected = PRINTED_Q[k] * math.sqrt(k * (k + 1) / (6 * 14))
         assert test["critical_difference"] == pytest.approx(expected, rel=3e-4)
 
-    @given(st.integers(2, 15), st.integers(3, 8), st.integers(0, 10**6))
-    @settings(max_examples=30, deadline=None)
-    def test_difference_in_ranks_and_nemenyis_p_agree(self, n: int, k: int, seed: int) -> None:
-        means = np.random.default_rng(seed).normal(size=(n, k)).round(1)
-        ranks, p = average_ranks(frame(means)).to_numpy(), nemenyi(frame(means)).to_numpy()
-        difference = rank_tests(frame(means))["critical_difference"]
-        assert sum(ranks) == pytest.approx(k * (k + 1) / 2)
-        for i, j in itertools.combinations(range(k), 2) if p.size else ():
-            gap = abs(ranks[i] - ranks[j])
-            if abs(gap - difference) > 1e-6:
-                assert (p[i, j] < 0.05) == (gap > difference)
-
     def test_highest_accuracy_has_rank_one_and_ties_share(self) -> None:
         means = frame([[90.0, 80.0, 80.0], [90.0, 95.0, 70.0]])
         assert average_ranks(means).tolist() == [1.5, 1.75, 2.75]
@@ -66,7 +52,6 @@ class TestRanks:
                                        np.full((5, 4), 80.0)])  # fmt: skip
     def test_too_few_or_all_tied_give_ranks_alone(self, means: np.ndarray) -> None:
         assert math.isnan(rank_tests(frame(means))["p"])
-        assert nemenyi(frame(means)).empty
         assert len(average_ranks(frame(means))) == means.shape[1]
 
 
@@ -151,8 +136,6 @@ class TestComparison:
             assert row.iqm == pytest.approx(np.mean(every[11:-11]))
             assert row.iqm_low <= row.iqm <= row.iqm_high
             assert row.rank_all == pytest.approx(rank)
-            kept = [100 * a for t in plan.tasks if t != "90" for a in values[t, method]]
-            assert row.kept_mean == pytest.approx(np.mean(kept))
             assert row.in_paper == (method not in OURS)
             if row.in_paper:
                 printed = np.array([published("moons")[t, method].mean for t in plan.tasks])
@@ -172,7 +155,6 @@ class TestComparison:
         families = list(zip(tests.numbers, tests.family, strict=True))
         assert families == [("ours", "paper"), ("ours", "all"), ("published", "paper")]
         assert tests.friedman[1] == pytest.approx(friedman.statistic)
-        assert len(pairs(cells)) == 2 * math.comb(11, 2) + math.comb(11 + len(OURS), 2)
 
     def test_method_with_an_unfinished_cell_is_left_out_and_named(self) -> None:
         values = random_values(plan_of(), 10)

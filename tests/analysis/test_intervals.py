@@ -71,9 +71,9 @@ def test_of_new_data_the_interval_covers_too_little_and_the_corrected_one_what_i
 
 
 def test_without_a_spread_or_without_left_out_rows_nothing_is_corrected() -> None:
-    assert mean_and_interval([0.7]).widened(1 / 9) is None
+    assert math.isnan(mean_and_interval([0.7]).widened(1 / 9))
     assert mean_and_interval([0.7, 0.7]).widened(9) == 0
-    assert mean_and_interval([0.7, 0.8]).widened(correction_of_shared_rows(1.0)) is None
+    assert math.isnan(mean_and_interval([0.7, 0.8]).widened(correction_of_shared_rows(1.0)))
     same = mean_and_interval([0.7, 0.8])
     assert same.widened(correction_of_splits(1.0)) == same.half_width
 
@@ -87,15 +87,9 @@ def test_interval_over_tasks_is_that_of_the_repetitions_means() -> None:
 
 @pytest.mark.parametrize("accuracy", [0.0, 0.1, 1 / 3])
 def test_equal_values_have_half_width_exactly_zero_and_a_single_one_none(accuracy: float) -> None:
-    assert mean_and_interval([accuracy]) == Interval(accuracy, None, 1)
+    assert mean_and_interval([accuracy]) == Interval(accuracy, math.nan, 1)
     for n in (2, 3, 7):
         assert mean_and_interval([accuracy] * n) == Interval(accuracy, 0.0, n)
-
-
-@pytest.mark.parametrize("accuracies", [[], [0.5, math.nan], [math.inf, 0.5]])
-def test_no_values_or_infinite_ones_are_refused(accuracies: list[float]) -> None:
-    with pytest.raises(ValueError, match="accurac"):
-        mean_and_interval(accuracies)
 
 
 @settings(max_examples=100)

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 from made_up import ENVIRONMENT, write_records
-from record_factory import NO_ACCURACY
+from record_factory import NO_ACCURACY, stored
 
 from experiments.cells.plan import load_table
+from experiments.cells.repetitions import describe_error
 from experiments.cells.state import cell_state
 from experiments.reading.pages import provenance_page
 from experiments.reading.render import render_tables
-from experiments.reading.results import records_of, stored, tables_of
+from experiments.reading.results import table_of
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 
@@ -47,12 +48,12 @@ def plan():
 
 
 def tables(plan, store, directory):
-    paths = render_tables(tables_of(plan, to_frame(store.root.parent)), directory)
-    return [*(path.read_bytes() for path in paths), provenance(plan, store)]
+    paths = render_tables([table_of(plan, to_frame(store.root.parent))], directory)
+    return [*(path.read_bytes() for path in paths), provenance(store)]
 
 
-def provenance(plan, store):
-    return provenance_page(records_of([plan], store))
+def provenance(store):
+    return provenance_page(store.scan())
 
 
 def test_damages_of_every_kind_are_noticed_and_none_is_rendered(plan, tmp_path):
@@ -83,18 +84,18 @@ def store(plan, tmp_path):
 def test_provenance_shows_what_machines_say_of_themselves_as_plain_text(plan, store):
     cpu = "<img src=x> | *bold* [a](b)\n# head \x1b[31m \udce9"
     store.write(replace(store.scan().records[0], environment=ENVIRONMENT | {"cpu": cpu}))
-    text = provenance(plan, store)
+    text = provenance(store)
     assert r"- \<img src=x\> \| \*bold\* \[a\](b) \# head \\x1b\[31m \\udce9, 2 cores" in text
     assert "revision c0ffee, as committed: 5 cells" in text
 
 
 def test_an_error_of_any_characters_is_rendered_and_ends_no_rendering(plan, store, tmp_path):
-    error = "x\udce9.csv \x1b[31m <b>|" + "y" * 100_000
+    error = describe_error(OSError("x\udce9.csv \x1b[31m <b>|" + "y" * 100_000))
     record = store.scan().records[0]
     store.path_of(record).unlink()  # else the complete one would stay
     lost = replace(record.outcomes[0], status="failed", **NO_ACCURACY, error=error)
     store.write(replace(record, outcomes=(lost, *record.outcomes[1:])))
-    for path in render_tables(tables_of(plan, to_frame(store.root.parent)), tmp_path / "tables"):
+    for path in render_tables([table_of(plan, to_frame(store.root.parent))], tmp_path / "tables"):
         text = path.read_text("utf-8")
         assert "\x1b" not in text
         assert "<b>" not in text.replace("\\<b", "") or path.suffix != ".md"

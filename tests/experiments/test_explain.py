@@ -100,7 +100,7 @@ def test_no_record_and_a_damaged_one_are_told_with_the_command(results, capsys):
     (path,) = results.rglob("*.json")
     path.write_bytes(path.read_bytes()[:100])
     assert explain.main(arguments(results)) == 2
-    assert "damaged or was cut off" in capsys.readouterr().err
+    assert "no valid record" in capsys.readouterr().err
 
 
 def test_the_directory_is_told_first_and_where_nothing_was_run_yet_the_committed_one_is_named(

@@ -15,8 +15,8 @@ class Odd(ClassifierMixin, BaseEstimator):
 
     ``log`` is a file to which each fit appends a line, so that fits are counted over processes.
     A plan's entries: "ok"; "raise"; "kill"; "crash"; "exit" (``os._exit``); "quit" (``sys.exit``);
-    "fork", to go on in a child as well; "linger", to leave a child behind and die; "wait", until
-    there is a file "go" beside the log; or seconds to sleep.
+    "linger", to leave a child behind and die; "wait", until there is a file "go" beside the log; or
+    seconds to sleep.
     """
 
     def __init__(self, log, plan=("ok",)):
@@ -38,8 +38,6 @@ class Odd(ClassifierMixin, BaseEstimator):
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "quit":
                 sys.exit(0)
-            case "fork":
-                os.fork()
             case "linger":
                 if os.fork() == 0:
                     time.sleep(30)

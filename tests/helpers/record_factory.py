@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.store.records import Outcome, Record
+from experiments.cells.cell import Cell
+from experiments.store.records import Outcome, Record, RecordError, RecordStore
 from experiments.store.text import sha256_of
 
 NO_ACCURACY = {"accuracy": None, "balanced_accuracy": None}
@@ -32,3 +33,11 @@ def make_record(
         outcomes=tuple(make_outcome(i, value) for i, value in enumerate(values)),
         environment={},
     )
+
+
+def stored(cell: Cell, store: RecordStore) -> Record | None:
+    """The record of a cell's config; None if there is none or it is damaged."""
+    try:
+        return store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
+    except RecordError:
+        return None

@@ -63,7 +63,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     store = RecordStore(directory / "records")
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     results = read_results(plans, curves_of(plans), to_frame(directory))
-    render_tables([*results.tables, *results.parts], directory / "tables")
+    render_tables(results.tables, directory / "tables")
     return Rendered(directory, plans, results)
 
 

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up import one_decimal
+from record_factory import stored
 from scipy import stats
 
+from experiments import readme
 from experiments.analysis.cells import cells_csv
 from experiments.catalogue import config_names
 from experiments.cells.plan import curves_of, load_curve, load_table
-from experiments.published import has_published
-from experiments.reading import readme
-from experiments.reading.markdown import between
-from experiments.reading.results import read_results, stored
+from experiments.reading.markdown import filled
+from experiments.reading.results import read_results
 from experiments.reading.tables import public
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
@@ -26,12 +26,6 @@ RESULTS = Path(__file__).resolve().parents[2] / "results"
 STORE = RecordStore(RESULTS / "records")
 # Of real HEPMASS, which is on few computers, there need not be any.
 TABLES = tuple(name for name in config_names("table") if (STORE.root / name).is_dir())
-PARTS_AND_WHOLE = tuple(
-    f"{name}{part}"
-    for name in TABLES
-    for part in ("", "-main", "-appendix")
-    if not part or has_published(load_table(name).dataset)
-)
 
 
 def read(text):
@@ -41,11 +35,9 @@ def read(text):
 def test_committed_numbers_are_those_of_the_committed_records():
     plans = [load_table(name) for name in TABLES]
     results = read_results(plans, curves_of(plans), to_frame(RESULTS))
-    every = [*results.tables, *results.parts]
-    frames = {table.name: public(cells_csv(table.cells)) for table in every}
+    frames = {table.plan.name: public(cells_csv(table.cells)) for table in results.tables}
     frames |= {"placebo": public(results.placebo), "comparison": public(results.comparison, 8)}
     frames |= {"comparison-tests": public(results.tests, 8)}
-    frames |= {"comparison-pairs": public(results.pairs, 8)}
     for name, frame in frames.items():
         committed = read(RESULTS / "tables" / f"{name}.csv")
         rendered = read(io.StringIO(frame.to_csv(index=False)))
@@ -56,7 +48,7 @@ def test_committed_numbers_are_those_of_the_committed_records():
         assert f"**{row.verdict}**" in text or f"(simulated): {row.verdict}**" in text
 
 
-@pytest.mark.parametrize("name", PARTS_AND_WHOLE)
+@pytest.mark.parametrize("name", TABLES)
 def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_records(name):
     """Read as plain JSON and recomputed with numpy, past all code that made the tables."""
     with (RESULTS / "tables" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
@@ -64,7 +56,7 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
     assert lines
     text = (RESULTS / "tables" / f"{name}.md").read_text(encoding="utf-8")
     tex = (RESULTS / "tables" / f"{name}.tex").read_text(encoding="utf-8")
-    cells = load_table(name.removesuffix("-main").removesuffix("-appendix")).cells
+    cells = load_table(name).cells
     for line in lines:
         directory = RESULTS / "records" / line["dataset"] / line["task"]
         # The learning curve has other records of the same method and task.
@@ -87,7 +79,7 @@ def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_recor
 def test_documents_say_what_the_committed_tables_and_records_say():
     for path, own in readme.contents(RESULTS.parent).items():
         text = path.read_text(encoding="utf-8")
-        assert text == between(text, readme.BEGIN, readme.END, own)
+        assert text == filled(text, "results", own)
 
 
 def test_every_committed_record_is_valid_and_wanted_by_a_table_or_a_curve():

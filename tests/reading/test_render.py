@@ -30,10 +30,9 @@ def read(plans, directory):
 def test_every_file_is_written(rendered) -> None:
     tables = {path.name for path in (rendered.directory / "tables").iterdir()}
     assert tables == {
-        *(f"{name}{part}.{suffix}" for name in NAMES for part in ("", "-main", "-appendix")
-          for suffix in ("md", "tex", "csv")),
-        "comparison.md", "comparison.csv", "comparison-tests.csv", "comparison-pairs.csv",
-        "placebo.csv", "claims.md", "provenance.md",
+        *(f"{name}.{suffix}" for name in NAMES for suffix in ("md", "tex", "csv")),
+        "comparison.md", "comparison.csv", "comparison-tests.csv", "placebo.csv", "claims.md",
+        "provenance.md",
     }  # fmt: skip
     figures = {path.stem for path in (rendered.directory / "figures").glob("*.svg")}
     kinds = ("accuracy", "differences", "means")
@@ -43,7 +42,7 @@ def test_every_file_is_written(rendered) -> None:
 def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
     (tmp_path / "records").symlink_to(rendered.directory / "records")
     results = read(rendered.plans, tmp_path)
-    render_tables([*results.tables, *results.parts], tmp_path / "tables")
+    render_tables(results.tables, tmp_path / "tables")
     render(results, tmp_path, str)
     for path in rendered.directory.rglob("*"):
         if path.is_file() and "records" not in path.parts:
@@ -142,9 +141,9 @@ def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered) -> None:
     assert text.startswith(f"{(own.verdict == 'reproduced').sum()} of {len(own)} published")
     assert summary.leaders(moons)[1] == moons.means["mean"].ours.drop("target_only").idxmax()
     reproduced, best, trusted = summary.cards([moons, simulated])
-    assert any("not judged" in reason for reason in reproduced.because)
-    assert len(best.because) == 2
-    assert trusted.because
+    assert any("not judged" in reason for reason in reproduced[2])
+    assert len(best[2]) == 2
+    assert trusted[2]
 
 
 def test_results_of_part_of_the_records_show_what_is_missing(rendered) -> None:

@@ -14,7 +14,7 @@ from made_up import OURS, one_decimal, plan_of, random_values, runs_of
 
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
-from experiments.reading.markdown import between, escape
+from experiments.reading.markdown import escape, filled
 from experiments.reading.tables import (
     latex_escape,
     main_grids,
@@ -27,17 +27,15 @@ from experiments.reading.tables import (
 NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
 
 
-def table_of(values=None, dataset="moons", ours=OURS, part=None) -> Table:
+def table_of(values=None, dataset="moons", ours=OURS) -> Table:
     plan = plan_of(dataset, ours)
     values = random_values(plan, 7) if values is None else values
-    return Table(plan, runs_of(values, dataset), part)
+    return Table(plan, runs_of(values, dataset))
 
 
-@pytest.mark.parametrize(
-    ("dataset", "part"), [("moons", None), ("moons", "main"), ("hepmass_sim", "appendix")]
-)
-def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str, part: str | None) -> None:
-    table = table_of(dataset=dataset, part=part)
+@pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
+def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str) -> None:
+    table = table_of(dataset=dataset)
     tex = re.sub(r"\\textbf\{\\boldmath (.*?)\}", r"\1", to_latex(table))
     markdown = to_markdown(table)
     for grid in main_grids(table):
@@ -157,9 +155,8 @@ HEAD = r"""\documentclass{article}
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-@pytest.mark.parametrize("part", [None, "main"])
-def test_latex_compiles(tmp_path: Path, part: str | None) -> None:
-    body = to_latex(table_of(dataset="hepmass_sim", part=part))
+def test_latex_compiles(tmp_path: Path) -> None:
+    body = to_latex(table_of(dataset="hepmass_sim"))
     (tmp_path / "a.tex").write_text(HEAD + body + r"\end{document}")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -167,6 +164,7 @@ def test_latex_compiles(tmp_path: Path, part: str | None) -> None:
 
 
 def test_a_part_of_a_document_is_replaced_between_its_marks_alone() -> None:
-    assert between("a [x] old [y] b", "[x]", "[y]", "new") == "a [x]\nnew\n[y] b"
+    marked = "a <!-- x: begin -->{}<!-- x: end --> b"
+    assert filled(marked.format(" old "), "x", "new") == marked.format("\nnew\n")
     with pytest.raises(ValueError, match="once each"):
-        between("a", "[x]", "[y]", "new")
+        filled("a", "x", "new")

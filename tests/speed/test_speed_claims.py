@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from experiments.reading.markdown import between
+from experiments.reading.markdown import filled
 from speed import claims
 from speed.__main__ import RESULTS, ROOT
 
@@ -51,8 +51,8 @@ def test_the_three_lines_have_krda_and_every_peer(tmp_path):
 @pytest.mark.parametrize(("name", "claim"), claims.documents(RESULTS).items())
 def test_documents_claim_the_speed_that_the_committed_files_hold_and_no_other(name, claim):
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert between(text, claims.BEGIN, claims.END, claim) == text
-    outside = between(text, claims.BEGIN, claims.END, "")
+    assert filled(text, "speed", claim) == text
+    outside = filled(text, "speed", "")
     assert [line for line in outside.splitlines() if SPEED.search(line)] == []
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from record_factory import stored
 from scipy import sparse
 
 from experiments.cells.plan import load_table
 from experiments.datasets.amazon import DOMAINS, SPLITS
 from experiments.encoding.reviews import Reviews
-from experiments.reading.markdown import between
-from experiments.reading.results import stored
+from experiments.reading.markdown import filled
 from experiments.store.records import RecordStore
 from studies import amazon as study
 
@@ -32,7 +32,7 @@ def test_raw_counts_see_repeated_shared_and_empty_rows():
 
 def test_the_page_is_made_from_the_committed_accuracies():
     page = study.PAGE.read_text(encoding="utf-8")
-    assert between(page, study.BEGIN, study.END, study.section(COMMITTED)) == page
+    assert filled(page, "encoders", study.section(COMMITTED)) == page
 
 
 def test_the_shipped_encodings_give_the_accuracies_of_the_committed_records():
@@ -55,8 +55,8 @@ def test_the_command_measures_every_encoder_and_writes_the_page(tmp_path, monkey
             rates = np.where(y[:, None] * np.resize([1, -1], 20) > 0, 1.5, 0.2)
             rows = sparse.csr_array(random.poisson(rates).astype(np.float64))
             reviews[domain, split] = Reviews(rows, y)
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{study.BEGIN}\nold\n{study.END}\nafter\n")
+    page, begin = tmp_path / "page.md", "<!-- encoders: begin -->"
+    page.write_text(f"before\n{begin}\nold\n<!-- encoders: end -->\nafter\n")
     monkeypatch.setattr(study, "load_reviews", lambda: reviews)
     monkeypatch.setattr(study, "cache_directory", lambda: tmp_path)
     monkeypatch.setattr(study, "RESULTS", tmp_path / "results.csv")
@@ -70,7 +70,7 @@ def test_the_command_measures_every_encoder_and_writes_the_page(tmp_path, monkey
     # The committed file serves for the first encoder.
     made = sorted(path.name for path in (tmp_path / "amazon_encodings").iterdir())
     assert made == ["relu-0.npz", "relu-1.npz", "tanh-1.npz"]
-    assert page.read_text().startswith(f"before\n{study.BEGIN}\nRepetitions a task: 1; 96 fits.")
+    assert page.read_text().startswith(f"before\n{begin}\nRepetitions a task: 1; 96 fits.")
     capsys.readouterr()
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from record_factory import stored
 from scipy import stats
 
 from experiments.cells.plan import load_table
-from experiments.reading.markdown import between
-from experiments.reading.readme import BEGIN, END
-from experiments.reading.results import stored
+from experiments.reading.markdown import filled
 from experiments.store.records import RecordStore
 from studies.draws_page import KEYS, accuracies, pair_order, ranks, summary, survival
 
@@ -118,7 +117,7 @@ def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_differenc
 
 def test_the_page_on_statistics_holds_the_ranks_and_what_it_says_in_words_holds():
     text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
-    assert text == between(text, BEGIN, END, survival(COMMITTED))
+    assert text == filled(text, "results", survival(COMMITTED))
     others = [m for m in load_table("moons").paper if m != "target_only"]
     for positions in ("lattice", "random"):
         ranked = ranks(COMMITTED, positions, others)

@@ -30,7 +30,7 @@ def test_the_table_of_two_runs_is_written_between_the_marks(run, tmp_path, capsy
     lost = (0.5, "failed: no luck", 0.7)
     second = run("second", {"10": FIRST, "20": (0.9, 0.9, 0.9), "40": lost}, cpu="B")
     document = tmp_path / "page.md"
-    document.write_text(f"# A\n{kernels.BEGIN}\nold\n{kernels.END}\nend\n")
+    document.write_text("# A\n<!-- kernels: begin -->\nold\n<!-- kernels: end -->\nend\n")
     kernels.main([first, second])
     text = capsys.readouterr().out
     assert "| KRDA | 2 | 1 | 1 | 30.00 | 1.21 | 1 |" in text

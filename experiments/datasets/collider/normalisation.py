@@ -1,8 +1,7 @@
 """From GeV to HEPMASS's units: logarithm of positive quantities, then standardised.
 
 The means and standard deviations are those of a reference sample, mixed as HEPMASS is: half
-background, a tenth each of the five masses. ``python -m studies.hepmass_sim --normalisation``
-prints them.
+background, a tenth each of the five masses. :func:`measure_reference` gives them.
 """
 
 from __future__ import annotations

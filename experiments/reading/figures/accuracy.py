@@ -69,7 +69,7 @@ def shown(table: Table) -> pd.DataFrame:
 
 def draw_accuracy(table: Table) -> Any:
     """Accuracies by task, whose names are numbers, a panel a method; None without any."""
-    title = f"{table.title}: accuracy by task, with 95 % intervals"
+    title = f"{table.plan.title}: accuracy by task, with 95 % intervals"
     return _draw(shown(table), title, "", "the paper" if table.published else "")
 
 
@@ -142,7 +142,7 @@ def draw_strengths(table: Table) -> Any:
         KRDA: (KRDA_COLOUR, "o-"), "source_only": (OTHER, "x:"), "target_only": (OTHER, "+--"),
         best: (SOURCE, "s-."),
     }  # fmt: skip
-    title = f"{table.title}: accuracy against the strength of the shift"
+    title = f"{table.plan.title}: accuracy against the strength of the shift"
     seen = "A panel a kind of shift: lines of accuracy against its strength, KRDA's coloured."
     with new_figure(PAGE_WIDTH, 3.1, title, seen, _at_full_strength(cells, best)) as figure:
         kinds = cells.groupby("kind", sort=False)

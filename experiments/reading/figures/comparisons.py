@@ -56,7 +56,7 @@ def draw_means(table: Table) -> Any:
     rows = means[means.in_paper | means.index.isin(outside)]
     seen = "Dot plot, a row a method, the best on top: our mean filled, the paper's open."
     finding = _krda_and_best(means.dropna(subset="ours"))
-    with new_figure(HALF_WIDTH, _ROW * len(rows) + 0.8, table.title, seen, finding) as figure:
+    with new_figure(HALF_WIDTH, _ROW * len(rows) + 0.8, table.plan.title, seen, finding) as figure:
         axis = figure.subplots()
         texts = (
             number(row.ours) + "†" * (row.incomplete and row.ours == row.ours)
@@ -98,7 +98,7 @@ def draw_gains(table: Table) -> Any:
     groups = cells.groupby("method", sort=False)
     rows = groups[["label", "in_paper"]].first().join(groups[["ours", "published"]].mean())
     rows = rows.sort_values("ours", ascending=False)
-    title = f"{table.title}:\ngain over Source only, a faint point a task"
+    title = f"{table.plan.title}:\ngain over Source only, a faint point a task"
     seen = "Dot plot, a row a method: points gained over Source only, by task and in the mean."
     krda = cells.ours[cells.method == KRDA].dropna()
     finding = (
@@ -134,7 +134,7 @@ def draw_ranks(table: Table) -> Any:
     ranks, bar = average_ranks(means).sort_values(), test["critical_difference"]
     rows = table.means["mean"].loc[ranks.index].assign(ours=ranks, published=float("nan"))
     first, best = rows.label.iloc[0], ranks.iloc[0]
-    title = f"{table.title}:\naverage ranks over {test['n_tasks']} tasks, 1 is the best"
+    title = f"{table.plan.title}:\naverage ranks over {test['n_tasks']} tasks, 1 is the best"
     seen = "Dot plot of average ranks, a row a method; a bar as long as the critical difference."
     finding = (
         f"{first} has the best average rank, {best:.2f}; {(ranks - best <= bar).sum() - 1} of the "

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.reading.figures.accuracy import task_name
-from experiments.reading.figures.numbers import CURVES, MARGINALS, TRAINED, read_stored
+from experiments.reading.figures.numbers import TRAINED, read_stored
 from experiments.reading.figures.style import FAINT, OTHER, PAGE_WIDTH, SOURCE, new_figure
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def draw_training(plan: TablePlan, directory: Path) -> Any:
     """Training and held-out negative log-likelihood, a panel a domain; None without numbers."""
-    curves = read_stored(directory, f"training_{plan.name}", CURVES)
+    curves = read_stored(directory, f"training_{plan.name}")
     if curves is None:
         return None
     task, kept = plan.task_label.format(TRAINED[plan.dataset]), curves.loc[curves.kept.idxmax()]
@@ -47,7 +47,7 @@ def draw_marginals(plan: TablePlan, directory: Path) -> Any:
 
     A task that has none is an empty line.
     """
-    found = read_stored(directory, f"marginals_{plan.name}", MARGINALS)
+    found = read_stored(directory, f"marginals_{plan.name}")
     if found is None:
         return None
     highest = found[["before", "after"]].max(axis=None)

@@ -59,13 +59,13 @@ ALLOWED_DEFAULTS = {
 
 
 def test_every_method_has_a_label_of_its_own_and_a_family():
-    assert len({about(method).label for method in METHODS}) == len(METHODS)
-    families = {about(method).family for method in METHODS}
+    assert len({about(method)["label"] for method in METHODS}) == len(METHODS)
+    families = {about(method)["family"] for method in METHODS}
     assert families == {"reference", "alignment", "transport", "reweighting", "deep"}
 
 
 def test_a_method_that_the_repository_does_not_have_is_called_by_its_name():
-    assert about("mine") == ("mine", "", "")
+    assert about("mine") == {"label": "mine", "meaning": "", "family": ""}
 
 
 @pytest.mark.parametrize("name", config_names("table"))

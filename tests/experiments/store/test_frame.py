@@ -3,7 +3,7 @@ from pathlib import Path
 import pandas as pd
 from record_factory import make_record
 
-from experiments.store.frame import COLUMNS, frame_of, to_frame, write_all_csv
+from experiments.store.frame import COLUMNS, to_frame, write_all_csv
 from experiments.store.records import RecordStore
 
 COMMITTED = Path(__file__).parents[3] / "results"
@@ -27,7 +27,8 @@ def test_a_row_is_a_repetition_and_failed_ones_are_rows(tmp_path):
 def test_an_empty_store_gives_a_frame_of_the_same_columns(tmp_path):
     frame = to_frame(tmp_path)
     assert len(frame) == 0
-    assert frame.dtypes.equals(frame_of([make_record("d", "t", "m", 0.5)]).dtypes)
+    RecordStore(tmp_path / "records").write(make_record("d", "t", "m", 0.5))
+    assert frame.dtypes.equals(to_frame(tmp_path).dtypes)
 
 
 def test_the_csv_holds_every_digit_and_no_error(tmp_path):

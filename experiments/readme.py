@@ -2,11 +2,10 @@
 
 ::
 
-    python -m experiments.reading.readme
+    python -m experiments.readme
 
-writes the sections between marks anew: the tables of results in README.md and
-docs/reproduction.md, from results/tables/*.csv, and where the time went in docs/performance.md,
-from results/records.
+writes the sections between marks anew, from results/records: the tables of results in README.md
+and docs/reproduction.md, and where the time went in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.cells import means_of_table
 from experiments.analysis.rounding import MISSING
-from experiments.catalogue import method_label, read_config
+from experiments.analysis.table import Table
+from experiments.catalogue import method_label
+from experiments.cells.plan import load_table
 from experiments.published import METHODS, STAND_INS
-from experiments.reading.markdown import between, escape, grid
+from experiments.reading.markdown import escape, fill, grid
+from experiments.reading.results import table_of
 from experiments.reading.wording import mean_text, meanings, task_naming
 from experiments.store.frame import to_frame
-from experiments.whole_files import write_text
 
-ROOT = Path(__file__).resolve().parents[2]
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+ROOT = Path(__file__).resolve().parents[1]
 TITLES = {
     "moons": "moons, 9 angles",
     "hepmass": "HEPMASS, 20 tasks",
@@ -49,18 +48,16 @@ methods the linear and the transport one, and KRDA; of ours the simplest, those 
 names, the one that chooses, and KRDA on top of it."""
 
 
-def summary(tables: Path, methods: Sequence[str] = ROWS) -> str:
+def summary(tables: Sequence[Table], methods: Sequence[str] = ROWS) -> str:
     """Mean over each data set's tasks, ours and the paper's, as Markdown; a row a method.
 
     Beside simulated data the paper's mean has the mean absolute difference of the cells with it:
     the two are other data.
     """
     head, columns = ["Mean accuracy, %"], []
-    for name, title in TITLES.items():
-        if not (tables / f"{name}.csv").is_file():
-            continue
-        simulated = read_config("table", name)["dataset"] in STAND_INS
-        for label, means in means_of_table(_cells(tables, name)).items():
+    for table in tables:
+        title, simulated = TITLES[table.plan.name], table.plan.dataset in STAND_INS
+        for label, means in table.means.items():
             rows = list(means.reindex(methods).itertuples())
             columns += [[mean_text(row, what) for row in rows] for what in ("ours", "published")]
             if simulated:
@@ -72,19 +69,6 @@ def summary(tables: Path, methods: Sequence[str] = ROWS) -> str:
             where = title if label == "mean" else label.removeprefix("mean, ")
             head += [f"{where}: ours", "paper, real data (by cell)" if simulated else "paper"]
     return grid(head, zip(map(method_label, methods), *columns, strict=True))
-
-
-def _cells(tables: Path, name: str) -> pd.DataFrame:
-    """The cells of a table as its CSV file has them."""
-    cells = pd.read_csv(tables / f"{name}.csv", dtype={"task": str, "accuracies": str})
-    table = read_config("table", name)
-    return cells.assign(
-        accuracies=[[float(a) for a in str(text).split(";")] for text in cells.accuracies],
-        complete=cells.n_done == cells.n_repetitions,
-        label=cells.method,
-        task_label=cells.task.map(table["task_label"].format),
-        aside=cells.task.isin(table.get("aside", ())),
-    )
 
 
 def glossary(methods: Sequence[str], namings: Iterable[str] = ()) -> str:
@@ -113,21 +97,22 @@ def _seconds(value: float) -> str:
 
 def contents(root: Path) -> dict[Path, str]:
     """What is between the marks of which document of the repository."""
-    results = root / "results"
-    tables = results / "tables"
+    frame = to_frame(root / "results")
+    every = (table_of(load_table(name), frame) for name in TITLES)
+    tables = [table for table in every if table.cells.recorded.any()]
     titles = {task_naming(name): title.partition(",")[0] for name, title in TITLES.items()}
     namings = [f"Tasks, {title}: {naming}" for naming, title in titles.items()]
     return {
         root / "README.md": f"{summary(tables, FEW)}\n\n{glossary(FEW)}",
         root / "docs" / "reproduction.md": f"{summary(tables)}\n\n{glossary(ROWS, namings)}",
-        root / "docs" / "performance.md": time_table(to_frame(results)),
+        root / "docs" / "performance.md": time_table(frame),
     }
 
 
 def main() -> None:
     """Write the sections anew."""
     for path, text in contents(ROOT).items():
-        write_text(path, between(path.read_text(encoding="utf-8"), BEGIN, END, text))
+        fill(path, "results", text)
 
 
 if __name__ == "__main__":

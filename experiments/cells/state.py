@@ -28,7 +28,10 @@ def cell_state(cell: Cell, store: RecordStore) -> CellState:
         record = store.get(cell.dataset, cell.task, cell.method, cell.config_sha256)
     except RecordError as error:
         return CellState("damaged", reason=str(error))
-    return state_of(cell, record)
+    found = state_of(cell, record)
+    if found.state == "damaged" and record is not None:
+        return CellState("damaged", reason=f"{store.path_of(record)}: {found.reason}")
+    return found
 
 
 def state_of(
@@ -38,9 +41,17 @@ def state_of(
     if record is None:
         return CellState("missing")
     try:
-        identity = cell.identity(data_sha256(cell))
+        found_sha256 = data_sha256(cell)
+        identity = cell.identity(found_sha256)
     except (Exception, SystemExit) as error:  # as many kinds as there are data sets
         return CellState("unavailable", record, describe_error(error))
     if record.identity != identity:
         return CellState("stale", record)
+    for what, agree in (
+        ("checksum of the data", record.data_sha256 == found_sha256),
+        ("fingerprint of the code", record.code_fingerprint == cell.code),
+        ("seeds", all(o.seed == cell.seed(o.repetition) for o in record.outcomes)),
+    ):
+        if not agree:
+            return CellState("damaged", reason=f"{what} and identity contradict each other")
     return CellState("done" if record.complete else "failed", record)

@@ -98,7 +98,7 @@ def _figure(path: Path) -> dict[str, Any]:
     """A saved figure: an address that holds it, its width in points, and its words."""
     content = path.read_bytes()
     found = re.search(rb'width="([\d.]+)pt"', content)
-    seen, finding = read_words(path)
+    seen, finding, _ = read_words(path)
     return {
         "address": "data:image/svg+xml;base64," + base64.b64encode(content).decode("ascii"),
         "width": float(found[1]) if found else 504.0,

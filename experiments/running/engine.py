@@ -154,6 +154,8 @@ class Engine:
                     groups.extend(alone)
                     continue
                 found = [lost_outcome(cell, group[0], lost.status, str(lost))]
+            if [(o.repetition, o.seed) for o in found] != [(r, cell.seed(r)) for r in group]:
+                raise CellError("a worker sent results of other repetitions or of other seeds")
             outcomes += found
         return outcomes, where or cell_environment(cell)
 

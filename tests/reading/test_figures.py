@@ -184,5 +184,27 @@ def test_a_figure_that_fails_costs_no_other_one(recorded, tmp_path: Path, monkey
     monkeypatch.setattr("experiments.reading.figures.figures_of", broken)
     _, failures = render_figures(recorded.results, tmp_path, str)
     assert failures == ["broken: ZeroDivisionError: division by zero"] * 2
-    assert all(read_words(tmp_path / "accuracy_moons.svg"))
+    seen, finding, identity = read_words(tmp_path / "accuracy_moons.svg")
+    assert all((seen, finding, identity))
     assert b"/Type3" not in (tmp_path / "accuracy_moons.pdf").read_bytes()  # fonts are embedded
+
+
+def test_a_figure_is_drawn_again_only_if_what_it_is_made_of_has_changed(
+    recorded, tmp_path: Path, monkeypatch
+) -> None:
+    drawn = []
+
+    def counted(table, directory):
+        made_of = (contents[table.plan.name],)
+        yield Figure(
+            "", table.plan.name, lambda: drawn.append(table.plan.name) or draw_gains(table), made_of
+        )
+
+    monkeypatch.setattr("experiments.reading.figures.figures_of", counted)
+    contents = {"moons": "a", "hepmass_sim": "b"}
+    render_figures(recorded.results, tmp_path, str)
+    contents["moons"] = "c"
+    render_figures(recorded.results, tmp_path, str)
+    (tmp_path / "numbers.csv").write_text("new")
+    render_figures(recorded.results, tmp_path, str)
+    assert drawn == ["moons", "hepmass_sim", "moons", "moons", "hepmass_sim"]

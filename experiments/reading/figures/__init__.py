@@ -6,6 +6,7 @@ What a figure shows beyond the records, such as transported rows, is stored as C
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,8 +27,10 @@ from experiments.reading.figures.comparisons import (
     draw_ranks,
 )
 from experiments.reading.figures.densities import draw_marginals, draw_training
-from experiments.reading.figures.style import save_figure
+from experiments.reading.figures.style import read_words, save_figure
 from experiments.reading.figures.transport import draw_components, draw_gaussians, draw_moons
+from experiments.store.fingerprint import code_fingerprint
+from experiments.store.text import sha256_of
 
 if TYPE_CHECKING:
     from experiments.reading.results import Results
@@ -39,12 +42,14 @@ OVERVIEW, BESIDE = "overview", "transports"
 class Figure(NamedTuple):
     """A figure: its section, the name of its files, and how it is drawn.
 
-    ``draw`` returns None if there is nothing to draw.
+    ``draw`` returns None if there is nothing to draw. ``made_of`` is what it depends on, beside the
+    stored numbers.
     """
 
     section: str
     name: str
     draw: Callable[[], Any]
+    made_of: tuple[str, ...] = ()
 
 
 def figures_of(table: Table, directory: Path) -> Iterator[Figure]:
@@ -57,11 +62,12 @@ def figures_of(table: Table, directory: Path) -> Iterator[Figure]:
         "means": draw_means,
         "differences": draw_differences,
     }
+    made_of = repr(plan), table.plan.title, table.cells.to_csv(), table.runs.to_csv()
     for kind, draw in of_table.items():
         section = OVERVIEW if kind == "means" and table.published else name
-        yield Figure(section, f"{kind}_{name}", partial(draw, table))
-    yield Figure(name, f"marginals_{name}", partial(draw_marginals, plan, directory))
-    yield Figure(name, f"training_{name}", partial(draw_training, plan, directory))
+        yield Figure(section, f"{kind}_{name}", partial(draw, table), made_of)
+    for kind, draw_stored in {"marginals": draw_marginals, "training": draw_training}.items():
+        yield Figure(name, f"{kind}_{name}", partial(draw_stored, plan, directory), (repr(plan),))
     yield Figure(name, f"{name}_fidelity", lambda: None)  # drawn by studies/hepmass_sim.py
 
 
@@ -72,8 +78,9 @@ def figures_beside(results: Results, directory: Path) -> Iterator[Figure]:
         yield Figure(BESIDE, "gaussians", partial(draw_gaussians, directory))
         yield Figure(BESIDE, "moons_components", partial(draw_components, directory))
     for plan, cells in results.curves.values():
-        draw = partial(draw_learning_curve, plan, cells)
-        yield Figure(BESIDE, f"learning_curve_{plan.name}", draw)
+        draw_curve = partial(draw_learning_curve, plan, cells)
+        made_of = repr(plan), cells.to_csv()
+        yield Figure(BESIDE, f"learning_curve_{plan.name}", draw_curve, made_of)
 
 
 def render_figures(
@@ -81,18 +88,23 @@ def render_figures(
 ) -> tuple[dict[str, list[Path]], list[str]]:
     """Draw all figures; returns the files that are there by section, and a line for each failure.
 
-    One that fails costs no other one. The same records and stored numbers give the same bytes.
+    One that fails costs no other one. The same records and stored numbers give the same bytes. A
+    figure whose file names the same numbers and code is not drawn again.
     """
     paths: dict[str, list[Path]] = {}
     failures = []
     every = [figure for table in results.tables for figure in figures_of(table, directory)]
     every += figures_beside(results, directory)
+    stored = [path.read_text("ascii", "replace") for path in sorted(directory.glob("*.csv"))]
+    code = code_fingerprint((__name__,)), importlib.metadata.version("matplotlib")
     for number, figure in enumerate(every, 1):
         say(f"drawing {number}/{len(every)}")
         path = directory / f"{figure.name}.svg"
+        identity = sha256_of([code, stored, figure.name, figure.made_of])
         try:
-            if (drawn := figure.draw()) is not None:
-                save_figure(drawn, directory / figure.name)
+            same = path.is_file() and read_words(path)[-1] == identity
+            if not same and (drawn := figure.draw()) is not None:
+                save_figure(drawn, directory / figure.name, identity)
         except OSError:  # a disk that takes no more concerns all figures
             raise
         except Exception as error:

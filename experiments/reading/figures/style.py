@@ -22,6 +22,7 @@ PAPER: Any = {"marker": "D", "mfc": "none", "mec": OTHER, "mew": 0.7, "ls": "", 
 PAGE_WIDTH, HALF_WIDTH = 7.0, 3.5
 """Inches: both columns of a paper's page, and one."""
 
+DC = "{http://purl.org/dc/elements/1.1/}"
 SETTINGS: Any = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so the same everywhere
     "font.size": 8,
@@ -59,16 +60,20 @@ def new_figure(width: float, height: float, title: str, seen: str, finding: str)
         yield figure
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Save a figure as PDF and SVG, without the time of day; the SVG holds its words."""
-    svg = {**figure.words, "Date": None}
+def save_figure(figure: Any, path: Path, identity: str = "") -> list[Path]:
+    """Save a figure as PDF and SVG, without the time of day; the SVG holds words and identity."""
+    svg = {**figure.words, "Date": None, "Identifier": identity or None}
+    paths = []
     for kind, metadata in {"pdf": {"CreationDate": None}, "svg": svg}.items():
-        with _settings(), written_whole(path.with_name(f"{path.name}.{kind}")) as file:
+        paths.append(path.with_name(f"{path.name}.{kind}"))
+        with _settings(), written_whole(paths[-1]) as file:
             figure.savefig(file, format=kind, metadata=metadata)
+    return paths
 
 
-def read_words(path: Path) -> list[str]:
-    """What is seen on a saved figure, and its finding."""
+def read_words(path: Path) -> tuple[str, str, str]:
+    """What is seen on a saved figure, its finding, and its identity; "" if one is not there."""
     root = ElementTree.parse(path).getroot()
-    tags = ("{http://www.w3.org/2000/svg}title", "{http://purl.org/dc/elements/1.1/}description")
-    return [root.findtext(f".//{tag}", "") for tag in tags]
+    tags = ("{http://www.w3.org/2000/svg}title", f"{DC}description", f"{DC}identifier")
+    seen, finding, identity = (root.findtext(f".//{tag}", "") for tag in tags)
+    return seen, finding, identity

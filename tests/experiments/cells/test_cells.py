@@ -1,5 +1,6 @@
 import asyncio
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,6 +88,17 @@ def test_any_error_of_a_method_becomes_a_line_of_the_record_and_stops_nothing(
     assert text.isprintable()
     assert len(text) <= 2000
     assert "test_cells.py" in text, "the place is told in any case"
+
+
+def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tmp_path):
+    store, cell = RecordStore(tmp_path), make_cell()
+    record = run_cell(cell)
+    seeds = tuple(replace(o, seed=o.seed + 1) for o in record.outcomes)
+    for changes in ({"outcomes": seeds}, {"data_sha256": "ab" * 32}, {"code_fingerprint": "ab"}):
+        store.write(replace(record, **changes))
+        assert cell_state(cell, store).state == "damaged"
+    store.write(record)
+    assert cell_state(cell, store).state == "done"
 
 
 def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):

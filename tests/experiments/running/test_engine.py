@@ -16,7 +16,6 @@ from experiments.cells.state import cell_state
 from experiments.running import engine as engines
 from experiments.running.engine import CellError, Engine, LostWorkerError, run_all, work
 from experiments.running.progress import RunProgress, estimates, seconds_of
-from experiments.store.frame import to_frame, write_all_csv
 from experiments.store.records import RecordStore
 
 ROOT = Path(__file__).parents[3]
@@ -104,6 +103,17 @@ def test_the_time_limit_of_a_program_is_that_of_all_its_repetitions(store, monke
     assert statuses(record) == ["timeout"] * 2
     Engine(store).run(replace(cell, timeout_seconds=3.0))
     assert limits[3:] == [6.0, 3.0, 3.0]
+
+
+def test_results_of_another_repetition_or_another_seed_are_refused(store, monkeypatch):
+    cell = make_cell()
+    good = list(run_cell(cell).outcomes)
+    wrong = replace(good[0], seed=good[0].seed + 1)
+    for answer in ([good[1]], [wrong], []):
+        monkeypatch.setattr(Engine, "call", lambda *a, answer=answer, **k: (answer, {}))
+        with pytest.raises(CellError, match="other seeds"):
+            Engine(store).run(cell)
+    assert len(store.scan()) == 0
 
 
 def test_a_worker_that_sees_other_code_than_the_run_refuses_the_cell():
@@ -230,8 +240,7 @@ def test_the_time_left_follows_from_the_seconds_of_earlier_records(tmp_path, sto
         outcomes = tuple(replace(o, fit_seconds=seconds, predict_seconds=0.0)
                          for o in record.outcomes)  # fmt: skip
         store.write(replace(record, outcomes=outcomes))
-    write_all_csv(to_frame(tmp_path), tmp_path)
-    found = estimates([tmp_path, tmp_path / "none"])
+    found = estimates([tmp_path])
     assert [seconds_of(cell, found) for cell in cells] == [120.0, 360.0, float("inf")]
     for n_workers, minutes in ((1, "12.0"), (4, "6.0")):  # of an unknown cell the average
         progress = RunProgress(cells, found, n_workers)

@@ -196,7 +196,7 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
     with narrate():
         from experiments.analysis.cells import KRDA
         from experiments.reading import render as reading
-        from experiments.reading.results import read_results
+        from experiments.reading.results import paper_shaped, read_results, table_of
         from experiments.reading.screen import show_results
         from experiments.store.frame import to_frame, write_all_csv
 
@@ -206,7 +206,8 @@ def render(tables: Sequence[TablePlan], options: argparse.Namespace) -> int:
         if options.method and not whole:
             tables = [_shortened(plan, {*options.method, *frame.method}) for plan in tables]
         results = read_results(tables, curves_of(tables), frame)
-        reading.render_tables(results.tables, options.results / "tables")
+        parts = [table_of(part, frame) for plan in tables for part in paper_shaped(plan)]
+        reading.render_tables([*results.tables, *parts], options.results / "tables")
         write_all_csv(frame, options.results)
     show_results(results.tables, options.method)
     fitted = True

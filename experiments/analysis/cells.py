@@ -81,7 +81,7 @@ def table_cells(
     ``runs`` are the repetitions of the table's own cells.
     """
     dataset = plan.dataset
-    values = published(dataset) if has_published(dataset) else {}
+    values = published(dataset, plan.part) if has_published(dataset) else {}
     in_paper = plan.paper if values else tuple(METHODS.values())
     methods = sorted(plan.methods, key=lambda name: name not in in_paper)
     keys = [(task, method) for method in methods for task in plan.tasks]

@@ -21,7 +21,8 @@ class TablePlan:
     ``task_label`` formats a task's name; ``paper`` and ``ours`` name the paper's methods and those
     that it does not have; ``test_rows`` are behind an accuracy, for the verdict's rule; ``aside``
     are tasks that a second mean, called ``kept_label``, leaves out, ``aside_why`` says why;
-    ``overrides`` hold for every cell, such as a trial protocol.
+    ``overrides`` hold for every cell, such as a trial protocol; ``part`` is "main" or "appendix" if
+    it is one of the paper's two tables of a data set.
     """
 
     name: str
@@ -36,6 +37,7 @@ class TablePlan:
     kept_label: str = ""
     aside_why: str = ""
     overrides: tuple[str, ...] = ()
+    part: str | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -46,16 +46,17 @@ def has_published(dataset: str) -> bool:
 
 
 @functools.cache
-def published(dataset: str) -> Mapping[tuple[str, str], PublishedCell]:
+def published(dataset: str, part: str | None = None) -> Mapping[tuple[str, str], PublishedCell]:
     """Look up a data set's published cells by task and method, in the order of the tables.
 
-    Bold print is the main part's where both parts have a cell. ``'hepmass_sim'`` gives the values
-    for the real HEPMASS, for orientation only.
+    ``part`` leaves those of one of the paper's two tables, "main" or "appendix". If both have a
+    cell, the bold print is the main table's. ``'hepmass_sim'`` gives the values for the real
+    HEPMASS, for orientation only.
     """
     rows = pd.read_csv(Path(__file__).with_name(f"{STAND_INS.get(dataset, dataset)}.csv"))
     rows["task"] = rows.task.astype(str).str.replace("->", "-")
     # The main part is first in the file.
-    rows = rows.drop_duplicates(["task", "method"])
+    rows = rows[rows.part == part] if part else rows.drop_duplicates(["task", "method"])
     return {
         (row.task, METHODS[row.method]): PublishedCell(row.mean, row.ci95, bool(row.bold))
         for row in rows.itertuples()

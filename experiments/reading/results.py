@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,6 +14,7 @@ from experiments.analysis.claims import check_claims
 from experiments.analysis.sides import timed_side
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
+from experiments.published import has_published, published
 
 if TYPE_CHECKING:
     from experiments.cells.plan import CurvePlan, TablePlan
@@ -54,6 +55,19 @@ def select(plan: TablePlan | CurvePlan, frame: pd.DataFrame) -> pd.DataFrame:
     )
     found = frame.merge(wanted, on=["dataset", "task", "method", "config"])
     return found.drop(columns="task").rename(columns={"key": "task"})
+
+
+def paper_shaped(plan: TablePlan) -> list[TablePlan]:
+    """Plans of the paper's two tables of a data set: the methods of each, and none of ours."""
+    plans = []
+    if has_published(plan.dataset):
+        for part, where in {"main": "main table", "appendix": "table in the appendix"}.items():
+            printed = {method for _, method in published(plan.dataset, part)}
+            title = f"{plan.title}: methods of the paper's {where}"
+            methods = tuple(method for method in plan.paper if method in printed)
+            name = f"{plan.name}-{part}"
+            plans.append(replace(plan, name=name, title=title, paper=methods, ours=(), part=part))
+    return [one for one in plans if one.paper]
 
 
 def table_of(plan: TablePlan, frame: pd.DataFrame) -> Table:

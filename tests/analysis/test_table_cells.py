@@ -17,6 +17,7 @@ from experiments.analysis.cells import (
 )
 from experiments.analysis.table import Table
 from experiments.published import METHODS, published
+from experiments.reading.results import paper_shaped
 
 PLAN = replace(
     plan_of(ours=("quantiles",)), tasks=("10", "20"), paper=("source_only", "krda", "ot"), aside=()
@@ -114,14 +115,19 @@ def test_means_are_over_the_tasks_and_without_those_aside() -> None:
     assert means["mean"].absolute["sa"] == pytest.approx(differences.abs().mean())
 
 
+@pytest.mark.parametrize("part", [None, "main", "appendix"])
 @pytest.mark.parametrize("dataset", ["moons", "amazon", "hepmass_sim"])
-def test_a_table_has_the_papers_cells_and_bold_print(dataset: str) -> None:
-    cells = table_cells(plan_of(dataset, OURS), runs_of({}))
+def test_a_table_has_the_papers_cells_and_bold_print(dataset: str, part: str | None) -> None:
+    plan = plan_of(dataset, OURS)
+    if part:
+        (plan,) = (one for one in paper_shaped(plan) if one.part == part)
+    cells = table_cells(plan, runs_of({}))
+    assert cells.in_paper.all() == bool(part)
     found = {
         (row.task, row.method): (row.published_mean, row.published_ci95, row.published_bold)
         for row in cells[cells.in_paper].itertuples()
     }
-    assert found == {k: (c.mean, c.ci95, c.bold) for k, c in published(dataset).items()}
+    assert found == {k: (c.mean, c.ci95, c.bold) for k, c in published(dataset, part).items()}
 
 
 def test_of_other_data_the_papers_methods_come_first_and_nothing_is_judged() -> None:

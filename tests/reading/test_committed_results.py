@@ -17,7 +17,7 @@ from experiments.analysis.cells import cells_csv
 from experiments.catalogue import config_names
 from experiments.cells.plan import curves_of, load_curve, load_table
 from experiments.reading.markdown import filled
-from experiments.reading.results import read_results
+from experiments.reading.results import paper_shaped, read_results, table_of
 from experiments.reading.tables import public
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
@@ -34,8 +34,12 @@ def read(text):
 
 def test_committed_numbers_are_those_of_the_committed_records():
     plans = [load_table(name) for name in TABLES]
-    results = read_results(plans, curves_of(plans), to_frame(RESULTS))
-    frames = {table.plan.name: public(cells_csv(table.cells)) for table in results.tables}
+    frame = to_frame(RESULTS)
+    results = read_results(plans, curves_of(plans), frame)
+    parts = [table_of(part, frame) for plan in plans for part in paper_shaped(plan)]
+    frames = {
+        table.plan.name: public(cells_csv(table.cells)) for table in [*results.tables, *parts]
+    }
     frames |= {"placebo": public(results.placebo), "comparison": public(results.comparison, 8)}
     frames |= {"comparison-tests": public(results.tests, 8)}
     for name, frame in frames.items():

@@ -1,6 +1,7 @@
 """Tables as Markdown, as LaTeX with booktabs, and as the frames of CSV files.
 
-A table has methods in rows, three lines a method, and tasks in columns. Both formats write the same
+A table has methods in rows, three lines a method, and tasks in columns. The paper's own two tables
+have tasks in rows and methods in columns, as the paper prints them. Both formats write the same
 grids of plain texts.
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,37 +25,54 @@ MOST_COLUMNS = 12
 KINDS = ("ours", "paper", "difference")
 
 
+def _texts(table: Table) -> pd.Series:
+    """What is shown, by (method's label, kind, column); ours alone if the paper has no value."""
+    found = {}
+    paper = set(table.cells.method[table.cells.in_paper]) if table.published else set()
+
+    def put(method: str, column: str, *texts: str) -> None:
+        for kind, text in zip(KINDS if method in paper else KINDS[:1], texts, strict=False):
+            found[table.labels[method], kind, column] = text
+
+    for cell in table.cells.itertuples():
+        ours = wording.ours_text(cell)
+        published = wording.published_text(cell, table.marks(cell.anomalies))
+        put(
+            cell.method,
+            cell.task_label,
+            f"**{ours}**" if cell.bold else ours,
+            f"**{published}**" if cell.published_bold else published,
+            wording.difference_text(cell),
+        )
+    for label, means in table.means.items():
+        for row in means.itertuples():
+            whats = ("ours", "published", "difference")
+            put(row.Index, label, *(wording.mean_text(row, what) for what in whats))
+    return pd.Series(found)
+
+
 def main_grids(table: Table) -> list[pd.DataFrame]:
     """The table itself: one grid, or one for each block of tasks that fit beside each other."""
-    tasks, rows = list(table.cells.task_label.unique()), []
-    above = table.published  # whether the row above is the paper's
-    for method, own in table.cells.groupby("method", sort=False):
-        inside = table.published and own.in_paper.all()
-        if above and not inside:
-            rows.append([wording.NOT_IN_PAPER, *[""] * (1 + len(tasks) + len(table.means))])
-        above = inside
-        texts = [_cell_texts(table, cell) for cell in own.itertuples()]
-        for means in table.means.values():
-            whats = ("ours", "published", "difference")
-            texts.append([wording.mean_text(means.loc[method], what) for what in whats])
-        kinds = KINDS if inside else KINDS[:1]
-        for kind, line in zip(kinds, zip(*texts, strict=True), strict=False):
-            rows.append([table.labels[str(method)] if kind == "ours" else "", kind, *line])
-    grid = pd.DataFrame(rows, columns=["Method", "", *tasks, *table.means])
+    texts = _texts(table)
+    if table.plan.part:
+        return [_grid("Task", texts.unstack(0, sort=False).swaplevel())]
+    wide, tasks = texts.unstack(sort=False), list(table.cells.task_label.unique())
+    outside = ~wide.index.get_level_values(0).isin(table.cells.label[table.cells.in_paper])
+    if table.published and outside.any():
+        place = pd.MultiIndex.from_tuples([(wording.NOT_IN_PAPER, "")])
+        heading = pd.DataFrame("", place, wide.columns)
+        wide = pd.concat([wide[~outside], heading, wide[outside]])
     blocks = [list(b) for b in np.array_split(tasks, math.ceil(len(tasks) / MOST_COLUMNS))]
     blocks[-1] += list(table.means)
-    return [grid[["Method", "", *block]] for block in blocks]
+    return [_grid("Method", wide[block]) for block in blocks]
 
 
-def _cell_texts(table: Table, cell: Any) -> list[str]:
-    """Our value, the paper's, and the difference."""
-    ours = wording.ours_text(cell)
-    published = wording.published_text(cell, table.marks(cell.anomalies))
-    return [
-        f"**{ours}**" if cell.bold else ours,
-        f"**{published}**" if cell.published_bold else published,
-        wording.difference_text(cell),
-    ]
+def _grid(head: str, texts: pd.DataFrame) -> pd.DataFrame:
+    names, kinds = (texts.index.get_level_values(level) for level in (0, 1))
+    grid = texts.reset_index(drop=True)
+    grid.insert(0, "", kinds)
+    grid.insert(0, head, names.where(~names.duplicated(), ""))
+    return grid
 
 
 def sections(table: Table) -> Iterator[tuple[str, pd.DataFrame | list[str]]]:

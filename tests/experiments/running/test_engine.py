@@ -16,6 +16,7 @@ from experiments.cells.state import cell_state
 from experiments.running import engine as engines
 from experiments.running.engine import CellError, Engine, LostWorkerError, run_all, work
 from experiments.running.progress import RunProgress, estimates, seconds_of
+from experiments.store.frame import to_frame, write_all_csv
 from experiments.store.records import RecordStore
 
 ROOT = Path(__file__).parents[3]
@@ -240,7 +241,8 @@ def test_the_time_left_follows_from_the_seconds_of_earlier_records(tmp_path, sto
         outcomes = tuple(replace(o, fit_seconds=seconds, predict_seconds=0.0)
                          for o in record.outcomes)  # fmt: skip
         store.write(replace(record, outcomes=outcomes))
-    found = estimates([tmp_path])
+    write_all_csv(to_frame(tmp_path), tmp_path)
+    found = estimates([tmp_path, tmp_path / "none"])
     assert [seconds_of(cell, found) for cell in cells] == [120.0, 360.0, float("inf")]
     for n_workers, minutes in ((1, "12.0"), (4, "6.0")):  # of an unknown cell the average
         progress = RunProgress(cells, found, n_workers)

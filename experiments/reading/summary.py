@@ -52,11 +52,17 @@ def sentence(tables: Sequence[Table]) -> str:
     led = [leaders(table) for table in tables if table.published]
     if not any(first for first, _ in led):
         return "The cells of KRDA are not complete: there is no verdict yet."
-    own = judged(tables).query("method == @KRDA").verdict
+    own = judged(tables).query("method == @KRDA")
+    counts = []
+    for table in tables:
+        if len(of := own.verdict[own.dataset == table.plan.dataset]):
+            count = f"{(of == Verdict.REPRODUCED).sum()} of {len(of)} on {short(table)}"
+            alike = table.worth.telling.get(KRDA) == "not telling"
+            counts.append(count + " (which other methods reach, too)" * alike)
     among_paper, among_all = (sum(pair[i] == KRDA for pair in led) for i in range(2))
     return (
-        f"{(own == Verdict.REPRODUCED).sum()} of {len(own)} published accuracies of KRDA are "
-        "reproduced; it has the highest mean among the paper's methods on "
+        f"Published accuracies of KRDA that are reproduced: {', '.join(counts) or 'none to judge'}. "
+        "It has the highest mean among the paper's methods on "
         f"{among_paper} of {len(led)} data sets, and among all methods, with those that the paper "
         f"does not have, on {among_all or 'none'}."
     )

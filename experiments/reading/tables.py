@@ -88,12 +88,14 @@ def sections(table: Table) -> Iterator[tuple[str, pd.DataFrame | list[str]]]:
         for part, grid in enumerate(_balanced_grids(table)):
             yield "" if part else "Balanced accuracy", grid
     if len(table.placebo):
-        yield "Placebo: cells of each published column that rows of ours reproduce", _placebo(table)
+        yield (
+            "What 'reproduced' is worth: published cells that their own row, and others, reproduce",
+            _placebo(table),
+        )
         telling = (
-            "A column is telling if its own row is reproduced on a share of tasks that is at least "
-            f"{MARGIN:g} points above the mean share of the other rows, and that mean is at most "
-            f"{HALF:g} %. Else 'reproduced' says that the accuracies are close, not that the "
-            "method is the same."
+            "A column is telling if its own method reproduces a share of it that is at least "
+            f"{MARGIN:g} points above the mean share of the other methods, and that mean is at "
+            f"most {HALF:g} %. Else 'reproduced' says that the accuracies are close, and no more."
         )
         yield "", [telling]
     odds = [

@@ -85,12 +85,13 @@ def caption(table: Table) -> list[str]:
     lines = [
         "Accuracy in percent: mean ± half-width of Student's 95 % interval over "
         f"{table.repetitions} repetitions, on {100 * table.share:g} % subsamples of one draw of "
-        "data. It does not say how far the result would move on new data (docs/statistics.md).",
+        "data. The interval does not say how far the result would move on new data "
+        "(docs/statistics.md).",
         "Bold: the interval overlaps that of the best mean on the task, among the methods with all "
         "repetitions done; Source only and Target only do not compete.",
-        "mean: over the tasks, with the interval over the repetitions' means over the tasks; (k/m "
-        f"tasks) if some have no value. {MISSING}: no record. (k/n): only k of n repetitions are "
-        "done; †: a mean of such cells.",
+        "mean: over the tasks, with the interval over the repetitions' means over the tasks. "
+        f"{MISSING}: no record. (k/n): only k of n repetitions are done. †: a mean without some "
+        "tasks, which (k/m tasks) counts, or with such cells.",
         *(f"{label}: {plan.aside_why}" for label in list(table.means)[1:]),
     ]
     if table.published:

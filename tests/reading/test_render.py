@@ -138,7 +138,7 @@ def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered) -> None:
     moons, simulated = rendered.results.tables
     text = summary.sentence([moons, simulated])
     own = moons.cells[moons.cells.method == "krda"]
-    assert text.startswith(f"{(own.verdict == 'reproduced').sum()} of {len(own)} published")
+    assert f"{(own.verdict == 'reproduced').sum()} of {len(own)} on Moons" in text
     assert summary.leaders(moons)[1] == moons.means["mean"].ours.drop("target_only").idxmax()
     reproduced, best, trusted = summary.cards([moons, simulated])
     assert any("not judged" in reason for reason in reproduced[2])

@@ -1,7 +1,5 @@
 """Ranks, tests and aggregates against formulas by hand, scipy, and a printed example."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -34,13 +32,13 @@ from experiments.published import published
 PRINTED_Q = {3: 2.343, 4: 2.569, 5: 2.728, 6: 2.850, 7: 2.949, 8: 3.031, 9: 3.102, 10: 3.164}
 
 
-def frame(means, methods=None) -> pd.DataFrame:
+def frame(means, methods=None):
     return pd.DataFrame(means, columns=methods or list(map(str, range(np.shape(means)[1]))))
 
 
 class TestRanks:
     @pytest.mark.parametrize("k", PRINTED_Q)
-    def test_critical_difference_by_the_printed_quantiles(self, k: int) -> None:
+    def test_critical_difference_by_the_printed_quantiles(self, k):
         means = np.random.default_rng(k).permuted(np.tile(np.arange(k), (14, 1)), axis=1)
         test = rank_tests(frame(means.astype(float)))
         expected = PRINTED_Q[k] * math.sqrt(k * (k + 1) / (6 * 14))
@@ -48,7 +46,7 @@ class TestRanks:
 
     @given(st.integers(2, 15), st.integers(3, 8), st.integers(0, 10**6))
     @settings(max_examples=30, deadline=None)
-    def test_difference_in_ranks_and_nemenyis_p_agree(self, n: int, k: int, seed: int) -> None:
+    def test_difference_in_ranks_and_nemenyis_p_agree(self, n, k, seed):
         means = np.random.default_rng(seed).normal(size=(n, k)).round(1)
         ranks, p = average_ranks(frame(means)).to_numpy(), nemenyi(frame(means)).to_numpy()
         difference = rank_tests(frame(means))["critical_difference"]
@@ -58,19 +56,19 @@ class TestRanks:
             if abs(gap - difference) > 1e-6:
                 assert (p[i, j] < 0.05) == (gap > difference)
 
-    def test_highest_accuracy_has_rank_one_and_ties_share(self) -> None:
+    def test_highest_accuracy_has_rank_one_and_ties_share(self):
         means = frame([[90.0, 80.0, 80.0], [90.0, 95.0, 70.0]])
         assert average_ranks(means).tolist() == [1.5, 1.75, 2.75]
 
     @pytest.mark.parametrize("means", [np.arange(18.0).reshape(9, 2), np.arange(5.0)[None],
                                        np.full((5, 4), 80.0)])  # fmt: skip
-    def test_too_few_or_all_tied_give_ranks_alone(self, means: np.ndarray) -> None:
+    def test_too_few_or_all_tied_give_ranks_alone(self, means):
         assert math.isnan(rank_tests(frame(means))["p"])
         assert nemenyi(frame(means)).empty
         assert len(average_ranks(frame(means))) == means.shape[1]
 
 
-def signed_rank_p(difference: np.ndarray) -> float:
+def signed_rank_p(difference):
     """Two-sided p by going through all signs; zeros keep their ranks and take no side."""
     ranks = stats.rankdata(np.abs(difference))[difference != 0]
     observed = abs(np.sum(ranks * np.sign(difference[difference != 0])))
@@ -86,7 +84,7 @@ def test_holms_p_values_are_those_of_an_example_worked_by_hand():
 class TestPairedTests:
     @given(st.integers(0, 10**6))
     @settings(max_examples=8, deadline=None)
-    def test_p_is_that_of_all_signs(self, seed: int) -> None:
+    def test_p_is_that_of_all_signs(self, seed):
         means = np.random.default_rng(seed).integers(-3, 4, (7, 2)).astype(float)
         test = paired_tests(frame(means, ["krda", "ot"])).loc["ot"]
         difference = means[:, 0] - means[:, 1]
@@ -98,7 +96,7 @@ class TestPairedTests:
         assert test.median_difference == np.median(difference)
         assert test.smallest_p <= test.p + 1e-12
 
-    def test_winning_everything_gives_the_smallest_p(self) -> None:
+    def test_winning_everything_gives_the_smallest_p(self):
         means = np.column_stack([np.arange(9.0) + np.arange(1, 10), np.arange(9.0)])
         test = paired_tests(frame(means, ["krda", "ot"])).loc["ot"]
         assert test.p == pytest.approx(2 / 2**9)
@@ -106,36 +104,36 @@ class TestPairedTests:
 
 
 class TestAggregates:
-    def test_interquartile_mean_by_hand(self) -> None:
+    def test_interquartile_mean_by_hand(self):
         assert interquartile_mean(np.array([100.0, 3, 1, 2, 4, -50, 5, 6])) == (2 + 3 + 4 + 5) / 4
 
-    def test_interval_is_that_of_resampling_within_tasks(self) -> None:
+    def test_interval_is_that_of_resampling_within_tasks(self):
         # Two tasks far apart and constant within: resampling over tasks would move the mean.
         own = np.stack([np.full(5, 10.0), np.full(5, 90.0)])
         found = aggregate(np.stack([own, own]), ["krda", "ot"], 200)
         assert (found[["mean_low", "mean", "mean_high"]] == 50.0).all(axis=None)
 
-    def test_width_of_the_mean_is_its_standard_error_with_divisor_n_minus_1(self) -> None:
+    def test_width_of_the_mean_is_its_standard_error_with_divisor_n_minus_1(self):
         values = np.random.default_rng(0).normal(70, 5, (1, 40, 5))
         found = aggregate(values, ["krda"], 20000).loc["krda"]
         error = math.sqrt(np.sum(values.var(axis=2, ddof=1) / 5)) / 40
         # Without the correction it would be sqrt(4 / 5) = 0.89.
         assert (found.mean_high - found.mean_low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.03)
 
-    def test_paired_repetitions_make_the_difference_exact(self) -> None:
+    def test_paired_repetitions_make_the_difference_exact(self):
         own = np.random.default_rng(1).normal(70, 5, (9, 5))
         found = aggregate(np.stack([own, own - 3]), ["krda", "ot"], 300).loc["ot"]
         minus = found[["krda_minus_iqm", "krda_minus_low", "krda_minus_high"]]
         assert minus.tolist() == pytest.approx([3, 3, 3])
 
-    def test_one_repetition_has_no_interval(self) -> None:
+    def test_one_repetition_has_no_interval(self):
         found = aggregate(np.array([[[1.0], [3.0]]]), ["krda"], 10).loc["krda"]
         assert found["mean"] == 2.0
         assert math.isnan(found.mean_low)
 
 
 class TestComparison:
-    def test_every_number_goes_back_to_five_accuracies(self) -> None:
+    def test_every_number_goes_back_to_five_accuracies(self):
         plan = plan_of(ours=OURS)
         values = random_values(plan, 8)
         cells = table_cells(plan, runs_of(values))
@@ -174,7 +172,7 @@ class TestComparison:
         assert tests.friedman[1] == pytest.approx(friedman.statistic)
         assert len(pairs(cells)) == 2 * math.comb(11, 2) + math.comb(11 + len(OURS), 2)
 
-    def test_method_with_an_unfinished_cell_is_left_out_and_named(self) -> None:
+    def test_method_with_an_unfinished_cell_is_left_out_and_named(self):
         values = random_values(plan_of(), 10)
         values["40", "ot"][4] = "failed: made up"
         del values["50", "sa"]
@@ -184,13 +182,13 @@ class TestComparison:
         reasons = left_out(cells)
         assert reasons == dict.fromkeys(("SA", "OT"), "8 of 9 tasks are complete")
 
-    def test_unfinished_krda_leaves_no_paired_test(self) -> None:
+    def test_unfinished_krda_leaves_no_paired_test(self):
         values = random_values(plan_of(), 11)
         values["40", "krda"][4] = "failed: made up"
         found = compare(table_cells(plan_of(), runs_of(values)))
         assert found[["krda_minus_iqm", "p", "krda_wins"]].isna().all(axis=None)
 
-    def test_nothing_is_compared_without_records_or_with_fewer_repetitions(self) -> None:
+    def test_nothing_is_compared_without_records_or_with_fewer_repetitions(self):
         three = {key: values[:3] for key, values in random_values(plan_of(), 1).items()}
         for values in ({}, three):
             cells = table_cells(plan_of(), runs_of(values))

@@ -31,11 +31,7 @@ OTHER = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V3",
     "NUMBA_DISABLE_JIT": "1",
 }
-PINNED = {
-    "pinned": True,
-    "torch": "AVX2",
-    "blas": ["openblas Haswell"],
-}
+PINNED = {"pinned": True, "torch": "AVX2", "blas": ["openblas Haswell"]}
 
 needs_avx2 = pytest.mark.skipif(not threads._has_avx2(), reason="nothing is pinned without AVX2")
 

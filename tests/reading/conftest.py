@@ -1,8 +1,5 @@
 """One run of made-up records, rendered once."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +8,6 @@ from typing import NamedTuple
 import pytest
 from made_up import write_records
 
-from experiments.analysis.table import Table
 from experiments.cells.plan import TablePlan, curves_of, load_table
 from experiments.reading import figures
 from experiments.reading.render import render, render_tables
@@ -33,11 +29,11 @@ class Rendered(NamedTuple):
 
 
 @contextmanager
-def few_figures() -> Iterator[None]:
+def few_figures():
     """Three kinds of figures: the others take long to save, and are drawn in test_figures.py."""
     every = figures.figures_of
 
-    def chosen(table: Table, directory: Path) -> Iterator[figures.Figure]:
+    def chosen(table, directory):
         kinds = ("accuracy", "differ", "means")
         return (f for f in every(table, directory) if f.name.startswith(kinds))
 
@@ -47,13 +43,13 @@ def few_figures() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _few_figures() -> Iterator[None]:
+def _few_figures():
     with few_figures():
         yield
 
 
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
+def recorded(tmp_path_factory):
     """Two small tables; JAN has lost a repetition on the moons at 40 degrees."""
     directory = tmp_path_factory.mktemp("results")
     plans = [
@@ -68,7 +64,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
 
 
 @pytest.fixture(scope="session")
-def rendered(recorded: Rendered) -> Rendered:
+def rendered(recorded):
     """The same, with all files."""
     with few_figures():
         assert render(recorded.results, recorded.directory, str)

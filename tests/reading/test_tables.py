@@ -1,12 +1,9 @@
 """Tables in all formats show the same cells, escape every text, and never look better than done."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -27,7 +24,7 @@ from experiments.reading.tables import (
 NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
 
 
-def table_of(values=None, dataset="moons", ours=OURS, part=None) -> Table:
+def table_of(values=None, dataset="moons", ours=OURS, part=None):
     plan = plan_of(dataset, ours)
     values = random_values(plan, 7) if values is None else values
     return Table(plan, runs_of(values, dataset), part)
@@ -36,7 +33,7 @@ def table_of(values=None, dataset="moons", ours=OURS, part=None) -> Table:
 @pytest.mark.parametrize(
     ("dataset", "part"), [("moons", None), ("moons", "main"), ("hepmass_sim", "appendix")]
 )
-def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str, part: str | None) -> None:
+def test_markdown_and_latex_show_every_row_of_the_grids(dataset, part):
     table = table_of(dataset=dataset, part=part)
     tex = re.sub(r"\\textbf\{\\boldmath (.*?)\}", r"\1", to_latex(table))
     markdown = to_markdown(table)
@@ -49,7 +46,7 @@ def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str, part: str 
 
 
 @pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
-def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset: str) -> None:
+def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset):
     table = table_of(dataset=dataset)
     grids = main_grids(table)
     assert len(grids) == (2 if dataset == "hepmass_sim" else 1)
@@ -65,12 +62,12 @@ def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset: str) -> Non
             assert number == one_decimal(cell.difference).replace("-0.0", "0.0")
 
 
-def test_a_public_frame_has_no_negative_zero_and_as_many_digits_as_asked_for() -> None:
+def test_a_public_frame_has_no_negative_zero_and_as_many_digits_as_asked_for():
     short = public(pd.DataFrame({"a": [1 / 3, -0.0], "b": [True, False]}), significant=3)
     assert short.to_csv(index=False) == "a,b\n0.333,true\n0.0,false\n"
 
 
-def test_counts_of_verdicts_and_distances_are_those_of_the_cells() -> None:
+def test_counts_of_verdicts_and_distances_are_those_of_the_cells():
     table = table_of()
     grid = dict(sections(table))["Distances from the published values, and verdicts"]
     assert isinstance(grid, pd.DataFrame)
@@ -83,7 +80,7 @@ def test_counts_of_verdicts_and_distances_are_those_of_the_cells() -> None:
     assert grid.loc["KRDA", "mean absolute difference"] == one_decimal(gaps.mean())
 
 
-def test_a_lost_repetition_shows_in_its_cell_in_its_means_and_with_its_error() -> None:
+def test_a_lost_repetition_shows_in_its_cell_in_its_means_and_with_its_error():
     values = random_values(plan_of(), 1)
     values["40", "ot"][2] = f"failed: {NASTY}"
     values["50", "ot"] = ["diverged: NaN"] * 5
@@ -98,7 +95,7 @@ def test_a_lost_repetition_shows_in_its_cell_in_its_means_and_with_its_error() -
     assert any("OT, 40°, repetition 3 (seed 102): failed: LinAlgError" in item for item in lost)
 
 
-def test_texts_of_errors_mean_themselves() -> None:
+def test_texts_of_errors_mean_themselves():
     assert "<b>" not in escape(NASTY).replace(r"\<b", "")
     assert escape("- a") == r"\- a"
     assert escape("1. a") == r"1\. a"
@@ -106,13 +103,13 @@ def test_texts_of_errors_mean_themselves() -> None:
     assert latex_escape("a--b") == "a-{}-b"
 
 
-def test_rows_that_are_not_in_the_paper_are_below_a_line_of_their_own() -> None:
+def test_rows_that_are_not_in_the_paper_are_below_a_line_of_their_own():
     labels = [name for name in main_grids(table_of())[0]["Method"] if name]
     assert labels.index("not in the paper") == 12
     assert labels[13:] == [method_label(method) for method in OURS]
 
 
-def test_simulated_data_are_never_judged_and_must_be_called_so() -> None:
+def test_simulated_data_are_never_judged_and_must_be_called_so():
     table = table_of(dataset="hepmass_sim")
     for text in (to_markdown(table), to_latex(table)):
         assert "simulated" in text
@@ -122,13 +119,13 @@ def test_simulated_data_are_never_judged_and_must_be_called_so() -> None:
         Table(plan, runs_of({}))
 
 
-def test_a_trial_run_says_so() -> None:
+def test_a_trial_run_says_so():
     plan = replace(plan_of(), overrides=("protocol=smoke",))
     for write in (to_markdown, to_latex):
         assert "trial run" in write(Table(plan, runs_of({})))
 
 
-def test_data_without_published_values_show_ours_alone() -> None:
+def test_data_without_published_values_show_ours_alone():
     plan = replace(
         plan_of(), dataset="gaussians", paper=(), ours=("quantiles", "krda", "my_method")
     )
@@ -158,7 +155,7 @@ HEAD = r"""\documentclass{article}
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 @pytest.mark.parametrize("part", [None, "main"])
-def test_latex_compiles(tmp_path: Path, part: str | None) -> None:
+def test_latex_compiles(tmp_path, part):
     body = to_latex(table_of(dataset="hepmass_sim", part=part))
     (tmp_path / "a.tex").write_text(HEAD + body + r"\end{document}")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "a.tex"]
@@ -166,7 +163,7 @@ def test_latex_compiles(tmp_path: Path, part: str | None) -> None:
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-def test_a_part_of_a_document_is_replaced_between_its_marks_alone() -> None:
+def test_a_part_of_a_document_is_replaced_between_its_marks_alone():
     assert between("a [x] old [y] b", "[x]", "[y]", "new") == "a [x]\nnew\n[y] b"
     with pytest.raises(ValueError, match="once each"):
         between("a", "[x]", "[y]", "new")

@@ -7,12 +7,7 @@ from cell_factory import make_cell
 from baselines.reference import SourceOnly
 from experiments.catalogue import config_names
 from experiments.cells import protocol
-from experiments.cells.protocol import (
-    Protocol,
-    draw_repetition,
-    measure,
-    measure_together,
-)
+from experiments.cells.protocol import Protocol, draw_repetition, measure, measure_together
 from experiments.datasets.base import LockedLabels, Task, unlock
 from experiments.datasets.moons import Moons
 

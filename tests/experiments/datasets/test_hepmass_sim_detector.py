@@ -6,14 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.datasets.collider import detector, generator
-from experiments.datasets.collider.detector import Detector, Measured, measure, merge
-from experiments.datasets.collider.generator import (
-    TOP_MASS,
-    W_MASS,
-    Collisions,
-    Physics,
-    generate,
-)
+from experiments.datasets.collider.detector import Detector, measure, merge
+from experiments.datasets.collider.generator import TOP_MASS, W_MASS, Physics, generate
 from experiments.datasets.collider.kinematics import (
     E,
     X,
@@ -52,26 +46,26 @@ COLUMN = {name: i for i, name in enumerate(FEATURES)}
 
 
 @pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet(monkeypatch):
     """No radiation: an event is a lepton, a neutrino and four quarks."""
     monkeypatch.setattr(generator, "PHYSICS", QUIET)
 
 
 @pytest.fixture
-def perfect(quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def perfect(quiet, monkeypatch):
     monkeypatch.setattr(detector, "DETECTOR", PERFECT)
 
 
-def collide(resonance: float = 750) -> Collisions:
+def collide(resonance=750):
     return generate("signal", resonance, 3000, np.random.default_rng(1))
 
 
-def look(collisions: Collisions) -> Measured:
+def look(collisions):
     return measure(collisions, np.random.default_rng(2))
 
 
 class TestDetector:
-    def test_a_perfect_detector_sees_the_partons(self, perfect: None) -> None:
+    def test_a_perfect_detector_sees_the_partons(self, perfect):
         collisions = collide()
         seen = look(collisions)
         truth = collisions.partons[:, seen.event, ::2]
@@ -84,9 +78,7 @@ class TestDetector:
         )
         assert len(seen.event) == 3000
 
-    def test_two_jets_are_tagged_and_both_hold_a_b_quark(
-        self, quiet: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_two_jets_are_tagged_and_both_hold_a_b_quark(self, quiet, monkeypatch):
         collisions = collide()
         seen = look(collisions)
         assert (seen.tags.sum(axis=1) == 2).all()
@@ -97,7 +89,7 @@ class TestDetector:
         energies = np.sort(np.where(sharp.tags, sharp.jets[E], 0.0), axis=1)[:, -2:]
         np.testing.assert_allclose(energies, np.sort(bs[E], axis=1))
 
-    def test_merging_keeps_the_total_and_leaves_no_near_pair(self) -> None:
+    def test_merging_keeps_the_total_and_leaves_no_near_pair(self):
         collisions = collide(1500)
         jets = np.concatenate([collisions.partons, collisions.isr], axis=2)
         before, there = jets.sum(axis=2), (jets[E] > 0).sum(axis=1)
@@ -120,7 +112,7 @@ class TestDetector:
 class TestReconstruction:
     @settings(deadline=None)
     @given(st.integers(0, 500))
-    def test_the_neutrino_gives_the_w_its_mass_where_a_solution_is_real(self, seed: int) -> None:
+    def test_the_neutrino_gives_the_w_its_mass_where_a_solution_is_real(self, seed):
         rng = np.random.default_rng(seed)
         lepton = from_pt_eta_phi(
             rng.uniform(15, 200, 20), rng.uniform(-2.5, 2.5, 20), rng.uniform(-3, 3, 20)
@@ -134,7 +126,7 @@ class TestReconstruction:
         np.testing.assert_allclose(w[real], W_MASS, rtol=1e-6)
         assert (w[~real] > W_MASS).all()
 
-    def test_without_smearing_w_and_top_are_found(self, perfect: None) -> None:
+    def test_without_smearing_w_and_top_are_found(self, perfect):
         c = collide()
         seen = look(c)
         hadronic_w, hadronic_b, leptonic_b = assign(seen)
@@ -149,7 +141,7 @@ class TestReconstruction:
 
 
 class TestFeatures:
-    def test_columns_are_those_of_hepmass_in_its_order(self) -> None:
+    def test_columns_are_those_of_hepmass_in_its_order(self):
         seen = look(collide())
         rows = raw_features(seen)
         assert rows.shape == (len(seen.event), len(FEATURES))
@@ -167,7 +159,7 @@ class TestFeatures:
         ):  # fmt: skip
             np.testing.assert_allclose(rows[:, COLUMN[name]], values)
 
-    def test_a_longer_simulation_begins_with_the_shorter(self) -> None:
+    def test_a_longer_simulation_begins_with_the_shorter(self):
         short = simulate("signal", 500, 100, np.random.default_rng(0))
         long = simulate("signal", 500, 5000, np.random.default_rng(0))
         np.testing.assert_array_equal(short, long[:100])

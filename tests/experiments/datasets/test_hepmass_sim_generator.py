@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.datasets.collider.generator import (
-    TOP_MASS,
-    W_MASS,
-    Collisions,
-    Physics,
-    generate,
-)
+from experiments.datasets.collider.generator import TOP_MASS, W_MASS, Physics, generate
 from experiments.datasets.collider.kinematics import (
     E,
     X,
@@ -30,11 +24,11 @@ KINDS = ("signal", "background")
 N = 5000
 
 
-def collide(kind: str, resonance: float = 1000, seed: int = 0, n: int = N) -> Collisions:
+def collide(kind, resonance=1000, seed=0, n=N):
     return generate(kind, resonance, n, np.random.default_rng(seed))
 
 
-def moving(seed: int, m: float = 100.0, n: int = 50) -> np.ndarray:
+def moving(seed, m=100.0, n=50):
     rng = np.random.default_rng(seed)
     px, py = 100 * rng.standard_normal((2, n))
     return from_transverse(px, py, rng.standard_normal(n), np.full(n, m))
@@ -43,7 +37,7 @@ def moving(seed: int, m: float = 100.0, n: int = 50) -> np.ndarray:
 class TestKinematics:
     @settings(deadline=None)
     @given(st.integers(0, 1000), st.integers(0, 1000))
-    def test_a_boost_keeps_masses_and_can_be_undone(self, seed: int, other: int) -> None:
+    def test_a_boost_keeps_masses_and_can_be_undone(self, seed, other):
         p, frame = moving(seed, 5.0), moving(other)
         boosted = boost(p, frame)
         np.testing.assert_allclose(mass(boosted), 5.0, rtol=1e-5)
@@ -51,9 +45,7 @@ class TestKinematics:
 
     @settings(deadline=None)
     @given(st.integers(0, 1000), st.floats(0, 40), st.floats(0, 40))
-    def test_a_decay_conserves_momentum_and_gives_the_products_masses(
-        self, seed: int, m_1: float, m_2: float
-    ) -> None:
+    def test_a_decay_conserves_momentum_and_gives_the_products_masses(self, seed, m_1, m_2):
         parent = moving(seed)
         rng = np.random.default_rng(seed)
         cos, phi = rng.uniform(-1, 1, 50), rng.uniform(-np.pi, np.pi, 50)
@@ -66,7 +58,7 @@ class TestKinematics:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestConservation:
-    def test_every_decay_conserves_four_momentum(self, kind: str) -> None:
+    def test_every_decay_conserves_four_momentum(self, kind):
         c = collide(kind)
         radiated = c.partons.reshape(4, N, 4, 2).sum(axis=3)
         for parent, products in (
@@ -82,9 +74,7 @@ class TestConservation:
         ):
             np.testing.assert_allclose(parent, products, atol=1e-7)
 
-    def test_the_whole_event_has_no_transverse_momentum_and_the_beams_suffice(
-        self, kind: str
-    ) -> None:
+    def test_the_whole_event_has_no_transverse_momentum_and_the_beams_suffice(self, kind):
         c = collide(kind, 1500)
         total = c.lepton + c.neutrino + c.soft + c.partons.sum(axis=2) + c.isr.sum(axis=2)
         np.testing.assert_allclose(total[[X, Y]], 0.0, atol=1e-7)
@@ -92,7 +82,7 @@ class TestConservation:
         assert shares.min() > 0
         assert shares.max() < 1
 
-    def test_no_particle_is_tachyonic_or_has_negative_energy(self, kind: str) -> None:
+    def test_no_particle_is_tachyonic_or_has_negative_energy(self, kind):
         c = collide(kind)
         final = np.concatenate(
             [c.partons, c.isr, c.lepton[..., None], c.neutrino[..., None]], axis=2
@@ -100,7 +90,7 @@ class TestConservation:
         assert final[E].min() >= 0
         assert (final[E] - momentum(final)).min() > -1e-6
 
-    def test_tops_and_ws_have_their_masses(self, kind: str) -> None:
+    def test_tops_and_ws_have_their_masses(self, kind):
         c = collide(kind)
         for top in c.tops:
             assert np.median(mass(top)) == pytest.approx(TOP_MASS, abs=0.2)
@@ -112,7 +102,7 @@ class TestConservation:
 
 class TestSpectra:
     @pytest.mark.parametrize("resonance", MASSES)
-    def test_the_resonance_peaks_at_its_mass(self, resonance: int) -> None:
+    def test_the_resonance_peaks_at_its_mass(self, resonance):
         m = mass(collide("signal", resonance).pair)
         assert np.median(m) == pytest.approx(resonance, rel=0.002)
         # Half of a Breit-Wigner curve is within half a width of the peak.
@@ -121,7 +111,7 @@ class TestSpectra:
 
 
 @pytest.mark.parametrize("resonance", [500, 1500])
-def test_leptons_have_the_helicity_angles_of_w_bosons_from_top_quarks(resonance: int) -> None:
+def test_leptons_have_the_helicity_angles_of_w_bosons_from_top_quarks(resonance):
     """About the W's flight in the rest frame of its top, reached by way of that frame."""
     n = 40_000
     found = collide("signal", resonance, n=n)

@@ -1,7 +1,5 @@
 """The paper's numbers, and every number that the list of anomalies quotes, recomputed."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import math
@@ -17,15 +15,8 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from experiments import published as package
-from experiments.published import (
-    DATASETS,
-    METHODS,
-    PARTS,
-    PublishedCell,
-    has_published,
-    published,
-)
-from experiments.published.anomalies import Anomaly, anomalies
+from experiments.published import DATASETS, METHODS, PARTS, PublishedCell, has_published, published
+from experiments.published.anomalies import anomalies
 
 MASSES = ["500", "750", "1000", "1250", "1500"]
 TASKS = {
@@ -46,7 +37,7 @@ class Row(NamedTuple):
     bold: str
 
 
-def printed(dataset: str) -> list[Row]:
+def printed(dataset):
     text = Path(package.__file__).with_name(f"{dataset}.csv").read_text(encoding="ascii")
     head, *rows = csv.reader(text.splitlines(), strict=True)
     assert head == list(Row._fields)
@@ -58,24 +49,24 @@ def printed(dataset: str) -> list[Row]:
 
 class TestTables:
     @pytest.mark.parametrize("dataset", DATASETS)
-    def test_every_task_has_every_method_in_the_order_of_the_paper(self, dataset: str) -> None:
+    def test_every_task_has_every_method_in_the_order_of_the_paper(self, dataset):
         assert set(published(dataset)) == set(itertools.product(TASKS[dataset], METHODS.values()))
         assert list(dict.fromkeys(task for task, _ in published(dataset))) == TASKS[dataset]
 
-    def test_some_cells_read_by_eye(self) -> None:
+    def test_some_cells_read_by_eye(self):
         assert published("moons")["40", "krda"] == PublishedCell(98.4, 2.2, True)
         assert published("moons", "main")["40", "kmm"] == PublishedCell(53.4, 27.3, False)
         assert published("hepmass")["500-1500", "shot"] == PublishedCell(90.8, 0.4, True)
         assert published("amazon", "appendix")["E-K", "jan"] == PublishedCell(64.4, 19.6, False)
 
-    def test_simulated_hepmass_is_shown_beside_the_real_ones_values(self) -> None:
+    def test_simulated_hepmass_is_shown_beside_the_real_ones_values(self):
         assert published("hepmass_sim") == published("hepmass")
 
-    def test_other_data_sets_have_none(self) -> None:
+    def test_other_data_sets_have_none(self):
         assert not has_published("gaussians")
 
     @pytest.mark.parametrize("dataset", DATASETS)
-    def test_rows_are_those_of_the_papers_tables(self, dataset: str) -> None:
+    def test_rows_are_those_of_the_papers_tables(self, dataset):
         rows = printed(dataset)
         assert len(rows) == {"moons": 135, "hepmass": 300, "amazon": 180}[dataset]
         assert len({row[:3] for row in rows}) == len(rows), "a cell is in the same table twice"
@@ -94,11 +85,11 @@ class TestTables:
         assert {method for _, method in both} == {"source_only", "target_only", "krda"}
 
 
-def by_id(name: str) -> Anomaly:
+def by_id(name):
     return next(anomaly for anomaly in anomalies() if anomaly.id == name)
 
 
-def equal_methods(first: str, second: str) -> set[str]:
+def equal_methods(first, second):
     cells = published("hepmass")
     return {m for m in METHODS.values() if cells[first, m][:2] == cells[second, m][:2]}
 
@@ -106,7 +97,7 @@ def equal_methods(first: str, second: str) -> set[str]:
 class TestAnomaliesAreTrue:
     """Each number in the list, from the published CSV files or by computation."""
 
-    def test_no_number_goes_unchecked(self) -> None:
+    def test_no_number_goes_unchecked(self):
         checked = {
             "hepmass-repeated-row", "hepmass-750-1250-is-750-1500", "kmm-moons-chance",
             "dan-moons-chance", "dan-hepmass-constant", "sa-moons-linear-svm", "bold-rule",
@@ -115,8 +106,8 @@ class TestAnomaliesAreTrue:
         }  # fmt: skip
         assert {anomaly.id for anomaly in anomalies() if anomaly.numbers} == checked
 
-    def test_bold_rule(self) -> None:
-        counts: Counter[str] = Counter()
+    def test_bold_rule(self):
+        counts = Counter()
         for dataset in DATASETS:
             tables = defaultdict(list)
             for row in printed(dataset):
@@ -137,7 +128,7 @@ class TestAnomaliesAreTrue:
         assert "410 of 451" in anomaly.statement
         assert "374" in anomaly.statement
 
-    def test_repeated_hepmass_row(self) -> None:
+    def test_repeated_hepmass_row(self):
         anomaly = by_id("hepmass-repeated-row")
         repeated = equal_methods("750-1250", "750-1500")
         assert {method for _, _, method in anomaly.cells} == repeated
@@ -149,7 +140,7 @@ class TestAnomaliesAreTrue:
         ]
         assert max(elsewhere) == anomaly.numbers["most_equal_elsewhere"]
 
-    def test_target_of_the_repeated_row_is_that_of_1500(self) -> None:
+    def test_target_of_the_repeated_row_is_that_of_1500(self):
         numbers = by_id("hepmass-750-1250-is-750-1500").numbers
         cells = published("hepmass")
         for mass in MASSES:
@@ -158,7 +149,7 @@ class TestAnomaliesAreTrue:
                 assert mean == numbers.get(f"target_only_{mass}", mean)
         assert cells["750-1250", "target_only"].mean == numbers["target_only_1500"]
 
-    def test_kmm_on_the_moons_is_chance(self) -> None:
+    def test_kmm_on_the_moons_is_chance(self):
         numbers = by_id("kmm-moons-chance").numbers
         cells = published("moons")
         kmm = [cells[task, "kmm"] for task in TASKS["moons"]]
@@ -169,7 +160,7 @@ class TestAnomaliesAreTrue:
         assert kmm[0].mean == numbers["mean_at_10"]
         assert cells["10", "source_only"].mean == numbers["source_at_10"]
 
-    def test_dan_on_the_moons_is_chance(self) -> None:
+    def test_dan_on_the_moons_is_chance(self):
         numbers = by_id("dan-moons-chance").numbers
         dan = {task: published("moons")[task, "dan"] for task in TASKS["moons"]}
         constant = {
@@ -182,7 +173,7 @@ class TestAnomaliesAreTrue:
         assert all(cell.mean - cell.ci95 <= 50 <= cell.mean + cell.ci95 for cell in others)
         assert [published("moons")[task, "jan"].mean for task in ("10", "20")] == [100, 100]
 
-    def test_dan_on_hepmass_is_constant(self) -> None:
+    def test_dan_on_hepmass_is_constant(self):
         anomaly = by_id("dan-hepmass-constant")
         dan = {task: cell for (task, m), cell in published("hepmass").items() if m == "dan"}
         chosen = {task: dan[task] for _, task, _ in anomaly.cells}
@@ -190,7 +181,7 @@ class TestAnomaliesAreTrue:
         assert {cell.mean for cell in chosen.values()} == {50.0, 51.5}
         assert max(cell.ci95 for cell in dan.values()) == anomaly.numbers["largest_half_width"]
 
-    def test_sa_on_the_moons_is_a_linear_svm_on_the_source(self) -> None:
+    def test_sa_on_the_moons_is_a_linear_svm_on_the_source(self):
         numbers = by_id("sa-moons-linear-svm").numbers
         cells = published("moons")
         sa = np.array([cells[task, "sa"].mean for task in TASKS["moons"]])
@@ -214,7 +205,7 @@ class TestAnomaliesAreTrue:
         assert np.abs(np.mean(rbf, axis=0) - source).mean() < 3
         assert np.abs(np.mean(rbf, axis=0) - sa).mean() > 15
 
-    def test_source_on_hepmass_has_narrower_intervals_than_the_protocol_gives(self) -> None:
+    def test_source_on_hepmass_has_narrower_intervals_than_the_protocol_gives(self):
         numbers = by_id("hepmass-source-narrow-intervals").numbers
         widths = [published("hepmass")[task, "source_only"].ci95 for task in TASKS["hepmass"]]
         assert np.mean(widths) == pytest.approx(numbers["mean_half_width"])
@@ -223,11 +214,11 @@ class TestAnomaliesAreTrue:
         assert np.mean(ours) == pytest.approx(numbers["simulated"], abs=0.005)
         assert len(ours) == len(widths)
 
-    def test_students_t_is_that_much_wider_than_the_normal(self) -> None:
+    def test_students_t_is_that_much_wider_than_the_normal(self):
         ratio = stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
         assert round(ratio, 2) == by_id("ci-formula-unstated").numbers["t_over_normal"]
 
-    def test_source_above_target_on_amazon(self) -> None:
+    def test_source_above_target_on_amazon(self):
         cells, numbers = published("amazon"), by_id("amazon-source-above-target").numbers
         assert cells["B-D", "source_only"].mean == numbers["source"]
         assert cells["B-D", "target_only"].mean == numbers["target"]
@@ -237,7 +228,7 @@ class TestAnomaliesAreTrue:
         }  # fmt: skip
         assert above == {"B-D"}
 
-    def test_amazon_wide_intervals(self) -> None:
+    def test_amazon_wide_intervals(self):
         cells, numbers = published("amazon"), by_id("amazon-wide-intervals").numbers
         own = [c.ci95 for (_, method), c in cells.items() if method in ("dan", "jan")]
         others = sorted(
@@ -254,7 +245,7 @@ class TestAnomaliesAreTrue:
             == (numbers["lowest_source"])
         )
 
-    def test_shot_moons_below_source(self) -> None:
+    def test_shot_moons_below_source(self):
         cells, numbers = published("moons"), by_id("shot-moons-below-source").numbers
         for task in TASKS["moons"]:
             assert cells[task, "shot"].mean < cells[task, "source_only"].mean
@@ -263,7 +254,7 @@ class TestAnomaliesAreTrue:
             assert cells[task, "source_only"].mean == numbers[f"source_at_{task}"]
             assert cells[task, "shot"].mean == numbers[f"shot_at_{task}"]
 
-    def test_numbers_stand_in_the_text(self) -> None:
+    def test_numbers_stand_in_the_text(self):
         # Those spelt out as words or only implied are left to the tests above.
         for anomaly in anomalies():
             text = f"{anomaly.statement} {anomaly.evidence}"
@@ -272,23 +263,23 @@ class TestAnomaliesAreTrue:
                 assert name in words or f"{value:g}" in text, (anomaly.id, name)
 
 
-def committed(name: str) -> list[dict[str, str]]:
+def committed(name):
     path = Path(package.__file__).parents[2] / "results" / "tables" / f"{name}.csv"
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
-def rotate(X: np.ndarray, degrees: str) -> np.ndarray:
+def rotate(X, degrees):
     angle = math.radians(float(degrees))
     turn = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
     return X @ np.array(turn)
 
 
 class TestAnomalyList:
-    def test_simulated_hepmass_inherits_those_of_hepmass(self) -> None:
+    def test_simulated_hepmass_inherits_those_of_hepmass(self):
         assert anomalies("hepmass_sim") == anomalies("hepmass")
         assert by_id("hepmass-750-1250-is-750-1500").concerns("hepmass_sim", "750-1250", "sa")
 
-    def test_each_concerns_its_cells_only(self) -> None:
+    def test_each_concerns_its_cells_only(self):
         anomaly = by_id("kmm-moons-chance")
         assert anomaly.concerns("moons", "40", "kmm")
         assert not anomaly.concerns("moons", "40", "krda")
@@ -296,11 +287,11 @@ class TestAnomalyList:
         assert anomaly not in anomalies("amazon")
         assert anomalies("gaussians") == ()
 
-    def test_general_ones_suspect_nothing(self) -> None:
+    def test_general_ones_suspect_nothing(self):
         # Else no cell of a whole table would be judged.
         assert not any(anomaly.general and anomaly.suspect for anomaly in anomalies())
 
-    def test_every_entry_has_its_own_name_and_concerns_cells_of_the_paper(self) -> None:
+    def test_every_entry_has_its_own_name_and_concerns_cells_of_the_paper(self):
         assert len({anomaly.id for anomaly in anomalies()}) == len(anomalies())
         for anomaly in anomalies():
             assert anomaly.kind in ("fact", "inference")

@@ -86,12 +86,7 @@ def concerned_by(monkeypatch, module, cells):
 
 
 @pytest.mark.parametrize(
-    "module",
-    [
-        "experiments.cells.protocol",
-        "experiments.threads",
-        "krda.base",
-    ],
+    "module", ["experiments.cells.protocol", "experiments.threads", "krda.base"]
 )
 def test_a_change_in_what_all_cells_go_through_concerns_all_of_them(monkeypatch, module, cells):
     assert concerned_by(monkeypatch, module, cells) == set(cells)
@@ -120,8 +115,7 @@ def test_a_change_in_a_data_set_concerns_its_cells_and_no_others(monkeypatch, da
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["cells.cell", "store.records", "running.engine", "reading.render"],
+    "module", ["cells.cell", "store.records", "running.engine", "reading.render"]
 )
 def test_a_change_in_what_keeps_and_shows_records_concerns_no_cell(monkeypatch, module, cells):
     assert fingerprint._path(f"experiments.{module}") is not None

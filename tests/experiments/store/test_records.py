@@ -1,7 +1,5 @@
 """The store of records: what it writes comes back, and what it did not write is noticed."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -28,18 +26,18 @@ from experiments.store.text import canonical_json, one_line, sha256_of
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def done(repetition: int, accuracy: float = 0.75) -> Outcome:
+def done(repetition, accuracy=0.75):
     return Outcome(repetition, 10 + repetition, "done", accuracy, accuracy, 1.5, 0.25, None)
 
 
-def failed(repetition: int, error: str = "RuntimeError: no convergence") -> Outcome:
+def failed(repetition, error="RuntimeError: no convergence"):
     return Outcome(repetition, 10 + repetition, "failed", None, None, 0.5, None, error)
 
 
-def make_record(**changes: object) -> Record:
+def make_record(**changes):
     config = changes.pop("config", {"method": {"name": "krda", "steps": 400, "lr": 0.01}})
     digest = changes.pop("config_sha256", None)
-    values: dict[str, object] = {
+    values = {
         "dataset": "moons",
         "task": "40",
         "method": "krda",
@@ -51,11 +49,11 @@ def make_record(**changes: object) -> Record:
         "outcomes": tuple(done(i, 0.7 + i / 50) for i in range(5)),
         "environment": {"python": "3.11", "threads": 1},
     }
-    return Record(**(values | changes))  # type: ignore[arg-type]
+    return Record(**(values | changes))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> RecordStore:
+def store(tmp_path):
     return RecordStore(tmp_path / "records")
 
 
@@ -68,13 +66,8 @@ class TestRoundTrip:
     @given(
         st.dictionaries(st.text(), st.lists(values)), st.floats(0, 1), st.integers(0, 2**64), errors
     )
-    def test_any_valid_record_comes_back_equal(
-        self, config: dict[str, object], accuracy: float, seed: int, error: str
-    ) -> None:
-        outcomes = (
-            failed(1, error),
-            dataclasses.replace(done(0, accuracy), seed=seed),
-        )
+    def test_any_valid_record_comes_back_equal(self, config, accuracy, seed, error):
+        outcomes = (failed(1, error), dataclasses.replace(done(0, accuracy), seed=seed))
         record = make_record(config=config, outcomes=outcomes, environment=config)
         with tempfile.TemporaryDirectory() as directory:
             store = RecordStore(Path(directory))
@@ -83,14 +76,14 @@ class TestRoundTrip:
             assert store.get("moons", "40", "krda", record.config_sha256) == record
             assert list(store.scan()) == [record]
 
-    def test_file_name_is_method_and_twelve_digits_of_the_config(self, store: RecordStore) -> None:
+    def test_file_name_is_method_and_twelve_digits_of_the_config(self, store):
         record = make_record()
         path = store.write(record)
         expected = store.root / "moons" / "40" / f"krda-{record.config_sha256[:12]}.json"
         assert path == expected
         assert [p for p in store.root.rglob("*") if p.is_file()] == [expected]
 
-    def test_file_is_canonical_json_with_its_checksum(self, store: RecordStore) -> None:
+    def test_file_is_canonical_json_with_its_checksum(self, store):
         text = store.write(make_record()).read_text("ascii")
         content = json.loads(text)
         checksum = content.pop("sha256")
@@ -99,21 +92,19 @@ class TestRoundTrip:
 
 
 class TestSuperseding:
-    def test_same_config_is_replaced_even_with_another_identity(self, store: RecordStore) -> None:
+    def test_same_config_is_replaced_even_with_another_identity(self, store):
         store.write(make_record())
         newer = make_record(identity="2e" * 32, outcomes=(failed(0),))
         store.write(newer)
         assert list(store.scan()) == [newer]
 
-    def test_complete_record_survives_a_failed_one_of_the_same_identity(
-        self, store: RecordStore
-    ) -> None:
+    def test_complete_record_survives_a_failed_one_of_the_same_identity(self, store):
         complete = make_record()
         path = store.write(complete)
         assert store.write(make_record(outcomes=(failed(0),))) == path
         assert store.read(path) == complete
 
-    def test_damaged_record_gives_way_to_any(self, store: RecordStore) -> None:
+    def test_damaged_record_gives_way_to_any(self, store):
         path = store.write(make_record())
         path.write_bytes(b"{")
         incomplete = make_record(outcomes=(failed(0),))
@@ -121,7 +112,7 @@ class TestSuperseding:
         assert store.read(path) == incomplete
 
 
-INVALID_OUTCOMES: list[dict[str, object]] = [
+INVALID_OUTCOMES = [
     {"accuracy": None},
     {"accuracy": 1.0000001},
     {"accuracy": math.nan},
@@ -133,7 +124,7 @@ INVALID_OUTCOMES: list[dict[str, object]] = [
     {"status": "ok"},
 ]
 
-INVALID_RECORDS: list[dict[str, object]] = [
+INVALID_RECORDS = [
     {"outcomes": ()},
     {"outcomes": (done(0), done(0))},
     {"outcomes": (done(1), done(2))},
@@ -142,24 +133,24 @@ INVALID_RECORDS: list[dict[str, object]] = [
 
 
 @pytest.mark.parametrize("changes", INVALID_OUTCOMES, ids=str)
-def test_an_invalid_outcome_is_refused(changes: dict[str, object]) -> None:
+def test_an_invalid_outcome_is_refused(changes):
     with pytest.raises(ValueError, match="must be"):
-        dataclasses.replace(done(0), **changes)  # type: ignore[arg-type]
+        dataclasses.replace(done(0), **changes)
 
 
 @pytest.mark.parametrize("changes", INVALID_RECORDS, ids=str)
-def test_an_invalid_record_is_refused(changes: dict[str, object]) -> None:
+def test_an_invalid_record_is_refused(changes):
     with pytest.raises(ValueError, match="must be"):
         make_record(**changes)
 
 
 @pytest.mark.parametrize("name", ["..", "../../etc", ".hidden", "40\n", "40°", "", "a" * 101])
-def test_a_name_that_is_no_place_in_the_store_is_refused(name: str, store: RecordStore) -> None:
+def test_a_name_that_is_no_place_in_the_store_is_refused(name, store):
     with pytest.raises(ValueError, match="must be 1 to 100 letters"):
         store.write(make_record(task=name))
 
 
-def resigned(record: Record, **changes: object) -> bytes:
+def resigned(record, **changes):
     """The record's text with fields changed behind the back of Record, the checksum made anew."""
     content = json.loads(dumps(record))
     del content["sha256"]
@@ -167,7 +158,7 @@ def resigned(record: Record, **changes: object) -> bytes:
     return canonical_json(content | {"sha256": sha256_of(content)}).encode("ascii")
 
 
-CELL_CONFIG: dict[str, object] = {
+CELL_CONFIG = {
     "dataset": {"name": "moons"},
     "task": "40",
     "method": {"name": "krda"},
@@ -185,9 +176,7 @@ CELL_CONFIG: dict[str, object] = {
         {},
     ],
 )
-def test_a_record_that_contradicts_its_config_is_damaged(
-    changes: dict[str, object], store: RecordStore
-) -> None:
+def test_a_record_that_contradicts_its_config_is_damaged(changes, store):
     right = make_record(config=CELL_CONFIG)
     path = store.write(right)
     assert store.read(path) == right
@@ -203,28 +192,28 @@ def test_a_record_that_contradicts_its_config_is_damaged(
 
 @settings(max_examples=100)
 @given(st.text(st.characters()))
-def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text: str) -> None:
+def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text):
     line = one_line(text)
     assert line.isprintable()
     assert one_line(line) == line
     line.encode("utf-8")
 
 
-def test_a_long_error_is_cut_with_a_word_on_how_much_is_left_out() -> None:
+def test_a_long_error_is_cut_with_a_word_on_how_much_is_left_out():
     record = make_record(outcomes=(failed(0, "x\x1b[31m" * 500_000),))
     assert len(dumps(record)) < 6000
     assert "more characters" in str(record.outcomes[0].error)
     assert loads(dumps(record).encode("ascii")) == record
 
 
-def edited_outcome(**changes: object) -> bytes:
+def edited_outcome(**changes):
     outcomes = json.loads(dumps(make_record()))["outcomes"]
     outcomes[2] |= changes
     return resigned(make_record(), outcomes=outcomes)
 
 
 TEXT = dumps(make_record()).encode("ascii")
-DAMAGE: dict[str, tuple[bytes, str]] = {
+DAMAGE = {
     "empty": (b"", "empty"),
     "a list": (b"[]\n", "JSON object"),
     "newline lost": (TEXT[:-1], "checksum"),
@@ -244,7 +233,7 @@ DAMAGE: dict[str, tuple[bytes, str]] = {
 }
 
 
-def assert_noticed(store: RecordStore, path: Path, reason: str = "") -> None:
+def assert_noticed(store, path, reason=""):
     """The file raises when read, and a scan names it, with the reason, and nothing else."""
     with pytest.raises(RecordError, match=reason) as caught:
         store.read(path)
@@ -257,7 +246,7 @@ def assert_noticed(store: RecordStore, path: Path, reason: str = "") -> None:
 
 class TestDamage:
     @pytest.mark.parametrize(("text", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
-    def test_each_kind_is_noticed(self, store: RecordStore, text: bytes, reason: str) -> None:
+    def test_each_kind_is_noticed(self, store, text, reason):
         assert text != TEXT
         path = store.write(make_record())
         other = make_record(task="50")
@@ -268,7 +257,7 @@ class TestDamage:
         with pytest.raises(RecordError):
             store.get("moons", "40", "krda", make_record().config_sha256)
 
-    def test_every_single_flipped_bit_is_noticed(self) -> None:
+    def test_every_single_flipped_bit_is_noticed(self):
         generator = random.Random(0)
         for position in range(len(TEXT)):
             flipped = bytearray(TEXT)
@@ -276,7 +265,7 @@ class TestDamage:
             with pytest.raises(ValueError, match=r"\w"):
                 loads(bytes(flipped))
 
-    def test_copy_under_another_name_is_noticed(self, store: RecordStore) -> None:
+    def test_copy_under_another_name_is_noticed(self, store):
         path = store.write(make_record())
         copy = path.with_name(path.name.replace("krda", "ot"))
         copy.write_bytes(path.read_bytes())
@@ -285,17 +274,15 @@ class TestDamage:
 
 
 class TestTemporaryFiles:
-    def test_data_reach_the_disk_before_the_name(
-        self, store: RecordStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_data_reach_the_disk_before_the_name(self, store, monkeypatch):
         steps = []
         fsync, replace = os.fsync, Path.replace
 
-        def watch_fsync(descriptor: int) -> None:
+        def watch_fsync(descriptor):
             steps.append("sync")
             fsync(descriptor)
 
-        def watch_replace(self: Path, target: Path) -> Path:
+        def watch_replace(self, target):
             assert self.parent == target.parent
             steps.append("rename")
             return replace(self, target)

@@ -22,15 +22,19 @@ def arguments(results, *more, method="sa"):
 
 
 def change(results, **changes):
+    """Replace parts of the one record; of ``first``, parts of its first outcome."""
     store = RecordStore(results / "records")
     (record,) = store.scan()
-    first = replace(record.outcomes[0], **changes)
-    store.write(replace(record, outcomes=(first, *record.outcomes[1:])))
+    first = replace(record.outcomes[0], **changes.pop("first", {}))
+    store.path_of(record).unlink()  # else a complete one would stay
+    store.write(replace(record, outcomes=(first, *record.outcomes[1:]), **changes))
+    return record
 
 
 def test_a_cell_is_printed_whole(results, capsys):
     assert explain.main(arguments(results)) == 0
     out = capsys.readouterr().out
+    assert out.splitlines()[0] == f"Results: {results}"
     (record,) = RecordStore(results / "records").scan()
     for outcome in record.outcomes:
         assert repr(outcome.accuracy) in out
@@ -52,17 +56,14 @@ def test_verifying_says_identical_and_changes_nothing(results, capsys):
 
 
 def test_verifying_names_an_accuracy_that_differs(results, capsys):
-    change(results, accuracy=0.123)
+    change(results, first={"accuracy": 0.123})
     assert explain.main(arguments(results, "--verify")) == 1
-    out = capsys.readouterr().out
-    assert "repetition 0, accuracy differs: stored 0.123, now" in out
+    assert "repetition 0, accuracy differs: stored 0.123, now" in capsys.readouterr().out
 
 
 def test_verifying_names_what_differs_between_the_environments(results, capsys):
-    store = RecordStore(results / "records")
-    (record,) = store.scan()
-    other = {**record.environment, "cpu": "Other CPU", "libraries": {"numpy": "0.1"}}
-    store.write(replace(record, environment=other, identity="cd" * 32))
+    other = {**change(results).environment, "cpu": "Other CPU", "libraries": {"numpy": "0.1"}}
+    change(results, environment=other, identity="cd" * 32)
     assert explain.main(arguments(results, "--verify")) == 1  # other versions of libraries
     out = capsys.readouterr().out
     for text in ("processor Other CPU / ", "numpy 0.1 / ", "identity differs"):
@@ -70,9 +71,7 @@ def test_verifying_names_what_differs_between_the_environments(results, capsys):
 
 
 def test_verifying_names_other_code_and_nothing_of_numbers_that_agree(results, capsys):
-    store = RecordStore(results / "records")
-    (record,) = store.scan()
-    store.write(replace(record, code_fingerprint="ab" * 32, identity="cd" * 32))
+    change(results, code_fingerprint="ab" * 32, identity="cd" * 32)
     assert explain.main(arguments(results, "--verify")) == 1
     out = capsys.readouterr().out
     assert "moons/40 sa: stale" in out
@@ -81,11 +80,7 @@ def test_verifying_names_other_code_and_nothing_of_numbers_that_agree(results, c
 
 
 def test_a_repetition_that_failed_is_shown(results, capsys):
-    store = RecordStore(results / "records")
-    (record,) = store.scan()
-    failed = replace(record.outcomes[0], status="failed", **NO_ACCURACY, error="no luck")
-    store.path_of(record).unlink()  # else the complete one would stay
-    store.write(replace(record, outcomes=(failed, record.outcomes[1])))
+    change(results, first={"status": "failed", **NO_ACCURACY, "error": "no luck"})
     assert explain.main(arguments(results)) == 0
     out = capsys.readouterr().out
     assert "moons/40 sa: failed" in out
@@ -103,11 +98,7 @@ def test_no_record_and_a_damaged_one_are_told_with_the_command(results, capsys):
     assert "damaged or was cut off" in capsys.readouterr().err
 
 
-def test_the_directory_is_told_first_and_where_nothing_was_run_yet_the_committed_one_is_named(
-    results, tmp_path, monkeypatch, capsys
-):
-    assert explain.main(arguments(results)) == 0
-    assert capsys.readouterr().out.splitlines()[0] == f"Results: {results}"
+def test_where_nothing_was_run_yet_the_committed_results_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert explain.main(["moons/40", "sa", "--protocol", "smoke"]) == 2
     out, err = capsys.readouterr()

@@ -50,21 +50,16 @@ ALLOWED_DEFAULTS = {
     "KRDA": {"alignment", "n_orders"},
     "OptimalTransport": {"reg_e", "reg_cl", "max_iter", "norm"},
     "SubspaceAlignment": {"scale"},
-    "DANN": {"validation_fraction", "patience"},
-    "CDAN": {"validation_fraction", "patience"},
-    "SHOT": {"validation_fraction", "patience"},
-    "DAN": {"validation_fraction", "patience"},
-    "JAN": {"validation_fraction", "patience"},
+    **{
+        name: {"validation_fraction", "patience"} for name in ("DANN", "CDAN", "SHOT", "DAN", "JAN")
+    },
 }
 
 
-def test_every_method_has_a_label_of_its_own_and_a_family():
+def test_every_method_has_a_label_of_its_own_and_a_family_and_a_foreign_one_its_name():
     assert len({about(method).label for method in METHODS}) == len(METHODS)
     families = {about(method).family for method in METHODS}
     assert families == {"reference", "alignment", "transport", "reweighting", "deep"}
-
-
-def test_a_method_that_the_repository_does_not_have_is_called_by_its_name():
     assert about("mine") == ("mine", "", "")
 
 

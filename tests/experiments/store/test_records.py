@@ -1,55 +1,32 @@
 """The store of records: what it writes comes back, and what it did not write is noticed."""
 
-import dataclasses
 import json
 import math
 import os
 import random
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import record_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_factory import make_outcome
 
-from experiments.store.records import (
-    SCHEMA,
-    Outcome,
-    Record,
-    RecordError,
-    RecordStore,
-    dumps,
-    loads,
-)
+from experiments.store.records import SCHEMA, RecordError, RecordStore, dumps, loads
 from experiments.store.text import canonical_json, one_line, sha256_of
-
-ROOT = Path(__file__).resolve().parents[3]
-
-
-def done(repetition, accuracy=0.75):
-    return Outcome(repetition, 10 + repetition, "done", accuracy, accuracy, 1.5, 0.25, None)
-
-
-def failed(repetition, error="RuntimeError: no convergence"):
-    return Outcome(repetition, 10 + repetition, "failed", None, None, 0.5, None, error)
 
 
 def make_record(**changes):
-    config = changes.pop("config", {"method": {"name": "krda", "steps": 400, "lr": 0.01}})
-    digest = changes.pop("config_sha256", None)
-    values = {
-        "dataset": "moons",
-        "task": "40",
-        "method": "krda",
-        "identity": "1d" * 32,
-        "config_sha256": sha256_of(config) if digest is None else digest,
-        "config": config,
-        "data_sha256": "da" * 32,
-        "code_fingerprint": "c0de" * 16,
-        "outcomes": tuple(done(i, 0.7 + i / 50) for i in range(5)),
-        "environment": {"python": "3.11", "threads": 1},
-    }
-    return Record(**(values | changes))
+    if "config" in changes:
+        changes = {"config_sha256": sha256_of(changes["config"])} | changes
+    record = record_factory.make_record("moons", "40", "krda", 0.7, 0.72, 0.74, 0.76, 0.78)
+    return replace(record, **changes)
+
+
+DONE = make_outcome(0, 0.75)
+INCOMPLETE = (make_outcome(0, "failed: RuntimeError: no convergence"),)
 
 
 @pytest.fixture
@@ -61,87 +38,80 @@ values = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=F
 errors = st.text(st.characters(), min_size=1).filter(lambda text: text.strip() != "")
 
 
-class TestRoundTrip:
-    @settings(max_examples=100)
-    @given(
-        st.dictionaries(st.text(), st.lists(values)), st.floats(0, 1), st.integers(0, 2**64), errors
-    )
-    def test_any_valid_record_comes_back_equal(self, config, accuracy, seed, error):
-        outcomes = (failed(1, error), dataclasses.replace(done(0, accuracy), seed=seed))
-        record = make_record(config=config, outcomes=outcomes, environment=config)
-        with tempfile.TemporaryDirectory() as directory:
-            store = RecordStore(Path(directory))
-            path = store.write(record)
-            assert store.read(path) == record
-            assert store.get("moons", "40", "krda", record.config_sha256) == record
-            assert list(store.scan()) == [record]
-
-    def test_file_name_is_method_and_twelve_digits_of_the_config(self, store):
-        record = make_record()
+@settings(max_examples=100)
+@given(st.dictionaries(st.text(), st.lists(values)), st.floats(0, 1), st.integers(0, 2**64), errors)
+def test_any_valid_record_comes_back_equal(config, accuracy, seed, error):
+    outcomes = (make_outcome(1, f"failed: {error}"), replace(make_outcome(0, accuracy), seed=seed))
+    record = make_record(config=config, outcomes=outcomes, environment=config)
+    with tempfile.TemporaryDirectory() as directory:
+        store = RecordStore(Path(directory))
         path = store.write(record)
-        expected = store.root / "moons" / "40" / f"krda-{record.config_sha256[:12]}.json"
-        assert path == expected
-        assert [p for p in store.root.rglob("*") if p.is_file()] == [expected]
-
-    def test_file_is_canonical_json_with_its_checksum(self, store):
-        text = store.write(make_record()).read_text("ascii")
-        content = json.loads(text)
-        checksum = content.pop("sha256")
-        assert checksum == sha256_of(content)
-        assert text == json.dumps(content | {"sha256": checksum}, sort_keys=True, indent=1) + "\n"
+        assert store.read(path) == record
+        assert store.get("moons", "40", "krda", record.config_sha256) == record
+        assert list(store.scan()) == [record]
 
 
-class TestSuperseding:
-    def test_same_config_is_replaced_even_with_another_identity(self, store):
-        store.write(make_record())
-        newer = make_record(identity="2e" * 32, outcomes=(failed(0),))
-        store.write(newer)
-        assert list(store.scan()) == [newer]
-
-    def test_complete_record_survives_a_failed_one_of_the_same_identity(self, store):
-        complete = make_record()
-        path = store.write(complete)
-        assert store.write(make_record(outcomes=(failed(0),))) == path
-        assert store.read(path) == complete
-
-    def test_damaged_record_gives_way_to_any(self, store):
-        path = store.write(make_record())
-        path.write_bytes(b"{")
-        incomplete = make_record(outcomes=(failed(0),))
-        store.write(incomplete)
-        assert store.read(path) == incomplete
+def test_a_file_is_canonical_json_with_its_checksum_and_named_by_method_and_config(store):
+    record = make_record()
+    path = store.write(record)
+    assert path == store.root / "moons" / "40" / f"krda-{record.config_sha256[:12]}.json"
+    assert [p for p in store.root.rglob("*") if p.is_file()] == [path]
+    content = json.loads(path.read_text("ascii"))
+    checksum = content.pop("sha256")
+    assert checksum == sha256_of(content)
+    canonical = json.dumps(content | {"sha256": checksum}, sort_keys=True, indent=1) + "\n"
+    assert path.read_text("ascii") == canonical
 
 
-INVALID_OUTCOMES = [
-    {"accuracy": None},
-    {"accuracy": 1.0000001},
-    {"accuracy": math.nan},
-    {"balanced_accuracy": -0.1},
-    {"status": "failed", "error": "x"},  # with an accuracy
-    {"status": "failed", "accuracy": None, "error": "x"},  # with a balanced accuracy
-    {"status": "failed", "accuracy": None, "balanced_accuracy": None},  # without an error
-    {"error": "x"},
-    {"status": "ok"},
-]
-
-INVALID_RECORDS = [
-    {"outcomes": ()},
-    {"outcomes": (done(0), done(0))},
-    {"outcomes": (done(1), done(2))},
-    {"config_sha256": "ab" * 32},
-]
+def test_same_config_is_replaced_even_with_another_identity(store):
+    store.write(make_record())
+    newer = make_record(identity="2e" * 32, outcomes=INCOMPLETE)
+    store.write(newer)
+    assert list(store.scan()) == [newer]
 
 
-@pytest.mark.parametrize("changes", INVALID_OUTCOMES, ids=str)
+def test_complete_record_survives_a_failed_one_of_the_same_identity(store):
+    complete = make_record()
+    path = store.write(complete)
+    assert store.write(make_record(outcomes=INCOMPLETE)) == path
+    assert store.read(path) == complete
+
+
+def test_damaged_record_gives_way_to_any(store):
+    path = store.write(make_record())
+    path.write_bytes(b"{")
+    incomplete = make_record(outcomes=INCOMPLETE)
+    store.write(incomplete)
+    assert store.read(path) == incomplete
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"accuracy": None},
+        {"accuracy": 1.0000001},
+        {"accuracy": math.nan},
+        {"balanced_accuracy": -0.1},
+        {"status": "failed", "error": "x"},  # with an accuracy
+        {"status": "failed", "accuracy": None, "error": "x"},  # with a balanced accuracy
+        {"status": "failed", "accuracy": None, "balanced_accuracy": None},  # without an error
+        {"error": "x"},
+        {"status": "ok"},
+    ],
+    ids=str,
+)
 def test_an_invalid_outcome_is_refused(changes):
     with pytest.raises(ValueError, match="must be"):
-        dataclasses.replace(done(0), **changes)
+        replace(DONE, **changes)
 
 
-@pytest.mark.parametrize("changes", INVALID_RECORDS, ids=str)
-def test_an_invalid_record_is_refused(changes):
+TWICE, NOT_FROM_0 = (DONE, DONE), (make_outcome(1, 0.5), make_outcome(2, 0.5))
+
+
+@pytest.mark.parametrize("outcomes", [(), TWICE, NOT_FROM_0], ids=str)
+def test_outcomes_that_are_not_each_repetition_once_are_refused(outcomes):
     with pytest.raises(ValueError, match="must be"):
-        make_record(**changes)
+        make_record(outcomes=outcomes)
 
 
 @pytest.mark.parametrize("name", ["..", "../../etc", ".hidden", "40\n", "40°", "", "a" * 101])
@@ -159,23 +129,16 @@ def resigned(record, **changes):
 
 
 CELL_CONFIG = {
-    "dataset": {"name": "moons"},
-    "task": "40",
-    "method": {"name": "krda"},
+    "dataset": {"name": "moons"}, "task": "40", "method": {"name": "krda"},
     "protocol": {"n_repetitions": 5},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"task": "50"},
-        {"dataset": {"name": "amazon"}},
-        {"method": {"name": "ot"}},
-        {"protocol": {"n_repetitions": 6}},
-        {},
-    ],
-)
+    [{"task": "50"}, {"dataset": {"name": "amazon"}}, {"method": {"name": "ot"}},
+     {"protocol": {"n_repetitions": 6}}, {}],
+)  # fmt: skip
 def test_a_record_that_contradicts_its_config_is_damaged(changes, store):
     right = make_record(config=CELL_CONFIG)
     path = store.write(right)
@@ -200,7 +163,7 @@ def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text)
 
 
 def test_a_long_error_is_cut_with_a_word_on_how_much_is_left_out():
-    record = make_record(outcomes=(failed(0, "x\x1b[31m" * 500_000),))
+    record = make_record(outcomes=(make_outcome(0, "failed: " + "x\x1b[31m" * 500_000),))
     assert len(dumps(record)) < 6000
     assert "more characters" in str(record.outcomes[0].error)
     assert loads(dumps(record).encode("ascii")) == record
@@ -233,64 +196,49 @@ DAMAGE = {
 }
 
 
-def assert_noticed(store, path, reason=""):
-    """The file raises when read, and a scan names it, with the reason, and nothing else."""
+@pytest.mark.parametrize(("text", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_every_kind_of_damage_is_an_error_when_read_and_named_with_its_reason_by_a_scan(
+    store, text, reason
+):
+    assert text != TEXT
+    path = store.write(make_record())
+    other = make_record(task="50")
+    store.write(other)
+    path.write_bytes(text)
     with pytest.raises(RecordError, match=reason) as caught:
         store.read(path)
     assert caught.value.path == path
+    with pytest.raises(RecordError):
+        store.get("moons", "40", "krda", make_record().config_sha256)
     scan = store.scan()
-    assert [damage.path for damage in scan.damaged] == [path]
-    assert scan.damaged[0].reason == caught.value.reason
-    assert caught.value.reason in str(caught.value)
+    assert list(scan) == [other]
+    reason = caught.value.reason
+    assert [(damage.path, damage.reason) for damage in scan.damaged] == [(path, reason)]
+    assert reason in str(caught.value)
 
 
-class TestDamage:
-    @pytest.mark.parametrize(("text", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
-    def test_each_kind_is_noticed(self, store, text, reason):
-        assert text != TEXT
-        path = store.write(make_record())
-        other = make_record(task="50")
-        store.write(other)
-        path.write_bytes(text)
-        assert_noticed(store, path, reason)
-        assert list(store.scan()) == [other]
-        with pytest.raises(RecordError):
-            store.get("moons", "40", "krda", make_record().config_sha256)
-
-    def test_every_single_flipped_bit_is_noticed(self):
-        generator = random.Random(0)
-        for position in range(len(TEXT)):
-            flipped = bytearray(TEXT)
-            flipped[position] ^= 1 << generator.randrange(8)
-            with pytest.raises(ValueError, match=r"\w"):
-                loads(bytes(flipped))
-
-    def test_copy_under_another_name_is_noticed(self, store):
-        path = store.write(make_record())
-        copy = path.with_name(path.name.replace("krda", "ot"))
-        copy.write_bytes(path.read_bytes())
-        assert_noticed(store, copy, "belongs to")
-        assert list(store.scan()) == [make_record()]
+def test_every_single_flipped_bit_is_noticed():
+    generator = random.Random(0)
+    for position in range(len(TEXT)):
+        flipped = bytearray(TEXT)
+        flipped[position] ^= 1 << generator.randrange(8)
+        with pytest.raises(ValueError, match=r"\w"):
+            loads(bytes(flipped))
 
 
-class TestTemporaryFiles:
-    def test_data_reach_the_disk_before_the_name(self, store, monkeypatch):
-        steps = []
-        fsync, replace = os.fsync, Path.replace
+def test_data_reach_the_disk_before_the_name(store, monkeypatch):
+    steps = []
+    fsync, rename = os.fsync, Path.replace
 
-        def watch_fsync(descriptor):
-            steps.append("sync")
-            fsync(descriptor)
+    def watch_rename(path, target):
+        assert path.parent == target.parent
+        steps.append("rename")
+        return rename(path, target)
 
-        def watch_replace(self, target):
-            assert self.parent == target.parent
-            steps.append("rename")
-            return replace(self, target)
-
-        monkeypatch.setattr(os, "fsync", watch_fsync)
-        monkeypatch.setattr(Path, "replace", watch_replace)
-        store.write(make_record())
-        assert steps == ["sync", "rename"]
+    monkeypatch.setattr(os, "fsync", lambda descriptor: steps.append("sync") or fsync(descriptor))
+    monkeypatch.setattr(Path, "replace", watch_rename)
+    store.write(make_record())
+    assert steps == ["sync", "rename"]
 
 
 def test_a_record_of_the_schema_before_is_read_without_balanced_accuracies():

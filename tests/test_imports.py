@@ -2,11 +2,10 @@
 
 import ast
 from functools import cache
-from pathlib import Path
 
 import pytest
+from programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("krda", "baselines", "experiments", "speed", "studies", "scripts", "examples")
 #: The three commands, and what only they share.
 COMMANDS = {

@@ -10,18 +10,16 @@ import pkgutil
 import re
 import runpy
 import shlex
-import subprocess
 import tomllib
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from programs import ROOT, run_program
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): re.sub(  # continued lines joined
         r"\\\n\s*", " ", path.read_text(encoding="utf-8")
@@ -89,8 +87,8 @@ def test_a_command_is_one_that_its_program_understands(command, monkeypatch, cap
     while re.match(r"[A-Z_0-9]+=", words[0]):  # the environment
         words.pop(0)
     if words[0] == "make":
-        done = subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True)
-        assert done.returncode == 0, done.stderr.decode()
+        done = run_program("make", "--dry-run", *words[1:])
+        assert done.returncode == 0, done.stderr
         return
     if "pip" in words:
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][

@@ -1,19 +1,15 @@
 """The example method of docs/adding.md, as a newcomer would copy it."""
 
 import re
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from programs import ROOT, run_python
 
 from baselines.reference import SourceOnly
 from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def block(language):
@@ -31,10 +27,7 @@ def module(tmp_path):
 
 
 def lint(*command):
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)],
-        capture_output=True, text=True, cwd=ROOT, timeout=900,
-    )  # fmt: skip
+    done = run_python("-m", *command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

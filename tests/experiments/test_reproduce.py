@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cell_factory import make_cell, without_times
+from cell_factory import make_cell, records_in, without_times
+from programs import ROOT, run_program, run_python
 from record_factory import NO_ACCURACY
 
 from experiments import reproduce
@@ -22,14 +23,18 @@ from experiments.commands import rerun_command
 from experiments.running import progress
 from experiments.store.records import RecordStore
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--protocol", "smoke", "--table", "moons", "--method", "source_only", "sa", "krda")
 
 
 def contents(results):
-    scan = RecordStore(results / "records").scan()
-    assert scan.damaged == ()
-    return {(r.task, r.method, r.config_sha256): without_times(r) for r in scan}
+    found = records_in(results)
+    return {(r.task, r.method, r.config_sha256): without_times(r) for r in found}
+
+
+def assert_same_results(results, expected):
+    assert contents(results) == contents(expected)
+    for path in (expected / "tables").iterdir():
+        assert (results / "tables" / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,9 +71,7 @@ def test_the_number_of_workers_changes_nothing(clean_run, tmp_path, monkeypatch,
     assert reproduce.main([*SMALL, "--results", str(tmp_path), "--jobs", "3"]) == 0
     # A line now and then says how far the run is.
     assert len(re.findall(r"\d\d:\d\d:\d\d \d+ of 12 cells done", capsys.readouterr().out)) > 2
-    assert contents(tmp_path) == contents(clean_run)
-    for path in (clean_run / "tables").iterdir():
-        assert (tmp_path / "tables" / path.name).read_bytes() == path.read_bytes()
+    assert_same_results(tmp_path, clean_run)
 
 
 def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
@@ -109,9 +112,7 @@ def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(cl
         before, kept = kept, contents(tmp_path)  # nothing is damaged
         assert before.items() < kept.items() < clean.items()
     assert reproduce.main([*SMALL, "--results", str(tmp_path)]) == 0
-    assert contents(tmp_path) == clean
-    for path in (clean_run / "tables").iterdir():
-        assert (tmp_path / "tables" / path.name).read_bytes() == path.read_bytes()
+    assert_same_results(tmp_path, clean_run)
 
 
 def start(results):
@@ -258,14 +259,13 @@ def test_arguments_are_read_before_torch_is_loaded_and_status_loads_no_numerical
         "print(sorted({'numpy', 'torch', 'sklearn'} & set(sys.modules))); "
         "import experiments.run, experiments.explain; print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = run_python("-c", code)
     assert done.stdout.splitlines()[-2:] == ["[]", "False"], done.stderr
 
 
 @pytest.mark.parametrize("target", ["status", "tables"])
 def test_what_only_reads_results_installs_nothing(target, tmp_path):
-    command = ["make", target, f"VENV={tmp_path}/venv"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = run_program("make", target, f"VENV={tmp_path}/venv")
     assert done.returncode != 0
     assert "make setup" in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -288,10 +288,7 @@ def test_the_command_that_runs_a_cell_again_means_the_same_to_shell_and_hydra(na
 
 def console(arguments, out, env=()):
     """Run Python with this as its standard output."""
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, **dict(env)},
-    )  # fmt: skip
+    done = run_python(*arguments, stdout=out, env={**os.environ, **dict(env)})
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     return done

@@ -3,6 +3,8 @@
 from functools import cache
 
 from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.running.engine import Engine
+from experiments.store.records import RecordStore
 
 # Sizes at which every method runs in about a second.
 SMOKE = "protocol=smoke"
@@ -23,6 +25,20 @@ def without_times(record):
         record.data_sha256,
         [(o.repetition, o.seed, o.status, o.accuracy, o.error) for o in record.outcomes],
     )
+
+
+class InProcess(Engine):
+    """The engine without worker processes."""
+
+    def call(self, function, *arguments, timeout_seconds=None):
+        return function(*arguments)
+
+
+def records_in(results):
+    """All records of a directory, of which none is damaged."""
+    scan = RecordStore(results / "records").scan()
+    assert scan.damaged == ()
+    return list(scan)
 
 
 def odd_cell(directory, name, plan=("ok",), repetitions=3, method="source_only"):

@@ -1,17 +1,15 @@
 """One run of made-up records, rendered once."""
 
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 from made_up import write_records
 
-from experiments.cells.plan import TablePlan, curves_of, load_table
+from experiments.cells.plan import curves_of, load_table
 from experiments.reading import figures
 from experiments.reading.render import render, render_tables
-from experiments.reading.results import Results, read_results
+from experiments.reading.results import read_results
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 
@@ -20,15 +18,7 @@ METHODS = ("source_only", "target_only", "krda", "ot", "jan")
 ERROR = 'ValueError: <script>alert("lost & found")</script>'
 
 
-class Rendered(NamedTuple):
-    """Where the files are, and of which plans."""
-
-    directory: Path
-    plans: list[TablePlan]
-    results: Results
-
-
-@contextmanager
+@pytest.fixture(autouse=True, scope="module")
 def few_figures():
     """Three kinds of figures: the others take long to save, and are drawn in test_figures.py."""
     every = figures.figures_of
@@ -39,12 +29,6 @@ def few_figures():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "figures_of", chosen)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _few_figures():
-    with few_figures():
         yield
 
 
@@ -60,12 +44,11 @@ def recorded(tmp_path_factory):
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     results = read_results(plans, curves_of(plans), to_frame(directory))
     render_tables([*results.tables, *results.parts], directory / "tables")
-    return Rendered(directory, plans, results)
+    return SimpleNamespace(directory=directory, plans=plans, results=results)
 
 
-@pytest.fixture(scope="session")
-def rendered(recorded):
+@pytest.fixture(scope="module")
+def rendered(recorded, few_figures):
     """The same, with all files."""
-    with few_figures():
-        assert render(recorded.results, recorded.directory, str)
+    assert render(recorded.results, recorded.directory, str)
     return recorded

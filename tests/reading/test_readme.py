@@ -1,11 +1,11 @@
 """The README's table, and the sentence on the outcome, against the tables."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from made_up import runs_of
+from programs import ROOT
 
 from experiments.catalogue import config_names
 from experiments.cells.plan import load_table
@@ -13,7 +13,6 @@ from experiments.published import METHODS
 from experiments.reading.readme import ROWS, summary, time_table
 from experiments.reading.wording import meanings, task_naming
 
-ROOT = Path(__file__).resolve().parents[2]
 HEAD = (
     "dataset,task,method,in_paper,mean,ci95,n_done,n_repetitions,accuracies,published_mean,"
     "difference\n"

@@ -67,16 +67,13 @@ def test_records_of_another_config_are_not_taken(rendered):
     assert select(other, frame).empty
 
 
-def test_the_page_of_comparisons_holds_the_frames_numbers(rendered):
+def test_the_pages_of_comparisons_and_claims_hold_what_the_frames_do(rendered):
     text = (rendered.directory / "tables" / "comparison.md").read_text(encoding="utf-8")
     frame = rendered.results.comparison
     for row in frame[frame.table == "moons"].itertuples():
         line = f"| {method_label(row.method)} | {number(row.mean)} "
         assert line in text
     assert "JAN: 1 of 2 tasks are complete" in text
-
-
-def test_the_page_of_claims_holds_every_judgement(rendered):
     text = (rendered.directory / "tables" / "claims.md").read_text(encoding="utf-8")
     assert text.count("\n- ") == len(rendered.results.claims)
     assert "for orientation (simulated)" in text
@@ -114,20 +111,17 @@ def test_figures_have_words_for_those_who_do_not_see_them(report):
     assert "<figcaption></figcaption>" not in report
 
 
-def test_the_moons_come_first_and_krda_is_marked(report):
+def test_the_report_has_the_moons_first_marks_krda_and_says_what_is_simulated(report):
     assert report.index('<section id="moons">') < report.index('<section id="hepmass_sim">')
     assert report.count('<tr class="krda">') == len(NAMES)
+    for heading in re.findall(r"<h[23]>HEPMASS.*?</h[23]>", report):
+        assert "simulated" in heading
 
 
 def test_claims_are_called_by_what_the_paper_says(report):
     for claim in claims():
         assert f"<q>{html.escape(claim.quote)}</q>" in report.replace("&#39;", "&#x27;")
         assert f">{claim.id}<" not in report
-
-
-def test_simulated_data_are_called_so_in_every_heading_of_the_report(report):
-    for heading in re.findall(r"<h[23]>HEPMASS.*?</h[23]>", report):
-        assert "simulated" in heading
 
 
 def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered):

@@ -13,15 +13,9 @@ from experiments.datasets.raw import raw_files
 N_TEST = {"B": 4465, "D": 3586, "E": 5681, "K": 5945}
 
 
-def test_tasks_are_the_twelve_of_the_paper_in_its_order():
-    dataset = Amazon()
-    assert dataset.name == "amazon"
-    assert dataset.task_names == tuple(
-        "B-D B-E B-K D-B D-E D-K E-B E-D E-K K-B K-D K-E".split()  # noqa: SIM905
-    )
-
-
-def test_every_task_has_the_papers_shapes_and_labels():
+def test_tasks_are_the_twelve_of_the_paper_in_its_order_with_its_shapes_and_labels():
+    names = "B-D B-E B-K D-B D-E D-K E-B E-D E-K K-B K-D K-E"
+    assert " ".join(Amazon().task_names) == names
     for task in map(Amazon().task, Amazon().task_names):
         target = task.name[-1]
         assert task.label == f"amazon/{task.name}"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
 from experiments.datasets import raw
 from experiments.datasets.amazon import (
@@ -35,15 +36,6 @@ def made_up(n, random):
     return Reviews(sparse.csr_array(random.poisson(rates).astype(np.float64)), y)
 
 
-def as_svmlight(reviews):
-    """Rows as text in the raw files' form: labels and integers, indices from 0."""
-    lines = []
-    for row, label in zip(reviews.X.toarray(), reviews.y, strict=True):
-        terms = " ".join(f"{index}:{int(row[index])}" for index in np.flatnonzero(row))
-        lines.append(f"{label} {terms}".rstrip())
-    return "\n".join(lines) + "\n"
-
-
 @pytest.fixture(scope="module")
 def reviews():
     random = np.random.RandomState(3)
@@ -60,7 +52,7 @@ def raw_folder(reviews, data_dir, official, monkeypatch):
     folder = data_dir / "amazon"
     folder.mkdir()
     for (domain, split), rows in reviews.items():
-        (folder / f"{DOMAINS[domain]}_{split}.svmlight").write_text(as_svmlight(rows))
+        dump_svmlight_file(rows.X, rows.y, folder / f"{DOMAINS[domain]}_{split}.svmlight")
     official(folder)
     monkeypatch.setattr(reviews_module, "N_TERMS", N_TERMS)
     return folder

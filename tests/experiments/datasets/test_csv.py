@@ -15,13 +15,9 @@ def files(tmp_path):
     paths = {}
     for name, offset in (("source", 0.0), ("target", 10.0)):
         y = rng.integers(0, 2, 60)
-        frame = pd.DataFrame(
-            {
-                "size": offset + 4 * y + rng.normal(size=60),
-                "plan": rng.choice(["basic", "full"], 60),
-                "label": np.where(y, "yes", "no"),
-            }
-        )
+        frame = pd.DataFrame({"size": offset + 4 * y + rng.normal(size=60)})
+        frame["plan"] = rng.choice(["basic", "full"], 60)
+        frame["label"] = np.where(y, "yes", "no")
         paths[name] = str(tmp_path / f"{name}.csv")
         frame.to_csv(paths[name], index=False)
     return paths

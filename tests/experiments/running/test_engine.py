@@ -6,10 +6,10 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from cell_factory import make_cell, n_fits, odd_cell, without_times
+from cell_factory import InProcess, make_cell, n_fits, odd_cell, without_times
+from programs import WITH_HELPERS
 
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import cell_state
@@ -18,19 +18,10 @@ from experiments.running.engine import CellError, Engine, LostWorkerError, run_a
 from experiments.running.progress import RunProgress, estimates, seconds_of
 from experiments.store.records import RecordStore
 
-ROOT = Path(__file__).parents[3]
-
 
 @pytest.fixture
 def store(tmp_path):
     return RecordStore(tmp_path / "records")
-
-
-class InProcess(Engine):
-    """The engine without worker processes."""
-
-    def call(self, function, *arguments, timeout_seconds=None):
-        return function(*arguments)
 
 
 @contextlib.contextmanager
@@ -42,8 +33,9 @@ def started(store, **options):
         engine.stop()
 
 
-def finish(engine, cells):
-    return [ended for ended in run_all(engine, cells) if ended is not None]
+def finish(store, cells):
+    """How cells end that are run without worker processes."""
+    return [ended for ended in run_all(InProcess(store), cells) if ended is not None]
 
 
 def statuses(record):
@@ -131,7 +123,7 @@ def test_a_worker_that_sees_other_code_than_the_run_refuses_the_cell():
 
 def test_a_cell_that_cannot_be_run_is_reported_and_the_others_go_on(store):
     lost = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
-    failed, done = finish(InProcess(store), [lost, make_cell()])
+    failed, done = finish(store, [lost, make_cell()])
     assert (failed.cell, failed.record) == (lost, None)
     assert "nowhere.npz should be an intact .npz file" in failed.error
     assert done.record.complete
@@ -148,10 +140,10 @@ def test_a_record_that_cannot_be_written_ends_the_run_and_keeps_the_others(store
 
     monkeypatch.setattr(RecordStore, "write", full_after_one)
     with pytest.raises(OSError, match="No space"):
-        finish(InProcess(store), cells)
+        finish(store, cells)
     monkeypatch.undo()
     (kept,) = store.scan()
-    assert len(finish(InProcess(store), cells)) == 3
+    assert len(finish(store, cells)) == 3
     assert kept in list(store.scan())
 
 
@@ -200,10 +192,9 @@ if __name__ == "__main__":
 def start(directory, names, waiting=""):
     script = directory / "script.py"
     script.write_text(SCRIPT)
-    path = os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT)])
     return subprocess.Popen(
         [sys.executable, script, directory, names, waiting],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": WITH_HELPERS},
         stdout=subprocess.PIPE,
     )
 

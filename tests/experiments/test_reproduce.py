@@ -183,7 +183,7 @@ def test_status_counts_the_named_methods_alone_whether_commas_or_spaces_part_the
 ):
     told = []
     for methods in (["krda", "ot"], ["krda,ot"], ["krda ot"]):
-        arguments = [*SMALL[:4], "--status", "--results", str(clean_run), "--method", *methods]
+        arguments = *SMALL[:4], "--status", "--results", str(clean_run), "--method", *methods
         assert reproduce.main(arguments) == 0
         told.append(capsys.readouterr().out)
     assert told[0] == told[1] == told[2]

@@ -54,14 +54,7 @@ def test_a_protocol_that_cannot_be_run_is_refused(name, values):
             Protocol(**{name: value})
 
 
-def test_accuracy_is_the_share_of_test_labels_predicted():
-    data = draw_repetition(TASK, 0, Protocol())
-    method = SourceOnly().fit(data.Xs, data.ys, data.Xt)
-    expected = np.mean(method.predict(data.X_test) == unlock(data.y_test))
-    assert measure(lambda seed: SourceOnly(), data, 0).accuracy == expected
-
-
-def test_balanced_accuracy_is_the_mean_of_the_classes_recalls():
+def test_accuracy_is_the_share_of_right_labels_balanced_the_mean_of_the_classes_recalls():
     rows = np.array([[0.0], [1.0], [2.0], [3.0]])
     test = (np.array([[0.0], [0.1], [0.2], [2.9], [0.0]]), np.array(["a", "a", "a", "b", "b"]))
     source = (rows, np.array(["a", "a", "b", "b"]))

@@ -52,7 +52,8 @@ def raw_folder(reviews, data_dir, official, monkeypatch):
     folder = data_dir / "amazon"
     folder.mkdir()
     for (domain, split), rows in reviews.items():
-        dump_svmlight_file(rows.X, rows.y, folder / f"{DOMAINS[domain]}_{split}.svmlight")
+        path = folder / f"{DOMAINS[domain]}_{split}.svmlight"
+        dump_svmlight_file(rows.X, rows.y, str(path))
     official(folder)
     monkeypatch.setattr(reviews_module, "N_TERMS", N_TERMS)
     return folder

@@ -2,11 +2,9 @@
 
 import csv
 import itertools
-import math
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, namedtuple
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 from experiments import published as package
+from experiments.datasets.moons import rotate
 from experiments.published import DATASETS, METHODS, PARTS, PublishedCell, has_published, published
 from experiments.published.anomalies import anomalies
 
@@ -26,15 +25,8 @@ TASKS = {
 }
 
 
-class Row(NamedTuple):
-    """One printed cell of one of the paper's two tables of a data set, exactly."""
-
-    part: str
-    task: str
-    method: str
-    mean: Decimal
-    ci95: Decimal
-    bold: str
+# One printed cell of one of the paper's two tables of a data set, exactly.
+Row = namedtuple("Row", "part task method mean ci95 bold")
 
 
 def printed(dataset):
@@ -198,9 +190,10 @@ def test_sa_on_the_moons_is_a_linear_svm_on_the_source():
         X, y = make_moons(300, noise=0.05, random_state=draw)
         X_test, y_test = make_moons(1000, noise=0.05, random_state=100 + draw)
         X, X_test = X - X.mean(axis=0), X_test - X_test.mean(axis=0)
+        turned = [rotate(X_test, float(task)) for task in TASKS["moons"]]
         for kernel, scores in (("linear", linear), ("rbf", rbf)):
             svm = SVC(kernel=kernel).fit(X, y)
-            scores.append([100 * svm.score(rotate(X_test, t), y_test) for t in TASKS["moons"]])
+            scores.append([100 * svm.score(rows, y_test) for rows in turned])
     assert np.abs(np.mean(linear, axis=0) - sa).max() < numbers["linear_svm_within"]
     row = [float(line["mean"]) for line in committed("moons") if line["method"] == "sa_linear"]
     assert np.abs(row - sa).max() < numbers["linear_svm_within"]
@@ -275,12 +268,6 @@ def test_the_text_of_an_anomaly_holds_its_numbers():
 def committed(name):
     path = Path(package.__file__).parents[2] / "results" / "tables" / f"{name}.csv"
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-
-
-def rotate(X, degrees):
-    angle = math.radians(float(degrees))
-    turn = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
-    return X @ np.array(turn)
 
 
 def test_each_anomaly_concerns_its_cells_only():

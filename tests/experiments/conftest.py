@@ -17,3 +17,14 @@ def run_here(monkeypatch, capsys):
         return command_line(), *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def output_of(capsys):
+    """What the `main` of a module prints, if it ends with the status that is expected."""
+
+    def run(module, *arguments, status=0):
+        assert module.main(list(map(str, arguments))) == status
+        return capsys.readouterr().out
+
+    return run

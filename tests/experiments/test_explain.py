@@ -31,9 +31,8 @@ def change(results, **changes):
     return record
 
 
-def test_a_cell_is_printed_whole(results, capsys):
-    assert explain.main(arguments(results)) == 0
-    out = capsys.readouterr().out
+def test_a_cell_is_printed_whole(results, output_of):
+    out = output_of(explain, *arguments(results))
     assert out.splitlines()[0] == f"Results: {results}"
     (record,) = RecordStore(results / "records").scan()
     for outcome in record.outcomes:
@@ -48,41 +47,37 @@ def test_a_cell_is_printed_whole(results, capsys):
     assert re.search(r"moons/40 sa: \d+\.\d ± \d+\.\d % \(\d+\.\d \d+\.\d\)", out)
 
 
-def test_verifying_says_identical_and_changes_nothing(results, capsys):
+def test_verifying_says_identical_and_changes_nothing(results, output_of):
     before = {p: p.read_bytes() for p in results.rglob("*.json")}
-    assert explain.main(arguments(results, "--verify")) == 0
-    assert "Identical" in capsys.readouterr().out
+    assert "Identical" in output_of(explain, *arguments(results, "--verify"))
     assert {p: p.read_bytes() for p in results.rglob("*.json")} == before
 
 
-def test_verifying_names_an_accuracy_that_differs(results, capsys):
+def test_verifying_names_an_accuracy_that_differs(results, output_of):
     change(results, first={"accuracy": 0.123})
-    assert explain.main(arguments(results, "--verify")) == 1
-    assert "repetition 0, accuracy differs: stored 0.123, now" in capsys.readouterr().out
+    out = output_of(explain, *arguments(results, "--verify"), status=1)
+    assert "repetition 0, accuracy differs: stored 0.123, now" in out
 
 
-def test_verifying_names_what_differs_between_the_environments(results, capsys):
+def test_verifying_names_what_differs_between_the_environments(results, output_of):
     other = {**change(results).environment, "cpu": "Other CPU", "libraries": {"numpy": "0.1"}}
     change(results, environment=other, identity="cd" * 32)
-    assert explain.main(arguments(results, "--verify")) == 1  # other versions of libraries
-    out = capsys.readouterr().out
+    out = output_of(explain, *arguments(results, "--verify"), status=1)
     for text in ("processor Other CPU / ", "numpy 0.1 / ", "identity differs"):
         assert text in out
 
 
-def test_verifying_names_other_code_and_nothing_of_numbers_that_agree(results, capsys):
+def test_verifying_names_other_code_and_nothing_of_numbers_that_agree(results, output_of):
     change(results, code_fingerprint="ab" * 32, identity="cd" * 32)
-    assert explain.main(arguments(results, "--verify")) == 1
-    out = capsys.readouterr().out
+    out = output_of(explain, *arguments(results, "--verify"), status=1)
     assert "moons/40 sa: stale" in out
     assert "code_fingerprint differs" in out
     assert "repetition 0," not in out
 
 
-def test_a_repetition_that_failed_is_shown(results, capsys):
+def test_a_repetition_that_failed_is_shown(results, output_of):
     change(results, first={"status": "failed", **NO_ACCURACY, "error": "no luck"})
-    assert explain.main(arguments(results)) == 0
-    out = capsys.readouterr().out
+    out = output_of(explain, *arguments(results))
     assert "moons/40 sa: failed" in out
     assert "error: no luck" in out
 

@@ -62,12 +62,8 @@ def test_every_abbreviation_and_every_table_with_names_of_tasks_is_explained():
 
 
 def test_seconds_are_those_of_the_repetitions_with_both_times_the_longest_method_first():
-    runs = pd.concat(
-        [
-            runs_of({("10", "krda"): [0.5, 0.5], ("20", "krda"): [0.5, "failed: x"]}),
-            runs_of({("B-D", "ot"): [0.5]}, "amazon"),
-        ]
-    )
+    moons = runs_of({("10", "krda"): [0.5, 0.5], ("20", "krda"): [0.5, "failed: x"]})
+    runs = pd.concat([moons, runs_of({("B-D", "ot"): [0.5]}, "amazon")])
     runs.loc[runs.status == "failed", "predict_seconds"] = np.nan
     runs.loc[runs.method == "ot", "fit_seconds"] = 20.0
     head, rows = rows_of(time_table(runs))

@@ -168,14 +168,10 @@ def test_a_method_that_changes_its_input_fails_and_moves_no_other_methods_number
 @pytest.mark.parametrize("method", config_names("method"))
 def test_no_method_but_target_only_can_reach_target_labels(method, monkeypatch):
     labels, test = unlock(TASK.yt), (TASK.X_test[:50], LockedLabels(unlock(TASK.y_test)[:50]))
-    drawn = [
-        replace(
-            draw_repetition(replace(TASK, yt=LockedLabels(yt)), 0, Protocol(max_rows=60)),
-            X_test=test[0],
-            y_test=test[1],
-        )
-        for yt in (labels, np.random.default_rng(0).permutation(labels))
-    ]
+    drawn = []
+    for yt in (labels, np.random.default_rng(0).permutation(labels)):
+        data = draw_repetition(replace(TASK, yt=LockedLabels(yt)), 0, Protocol(max_rows=60))
+        drawn.append(replace(data, X_test=test[0], y_test=test[1]))
     opened, models = [], []
 
     def spy(labels):

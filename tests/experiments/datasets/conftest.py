@@ -38,13 +38,8 @@ def official(tmp_path, monkeypatch):
             writer = csv.writer(stream)
             writer.writerow(raw.RawFile._fields)
             for path in sorted(folder.iterdir()):
-                row = (
-                    folder.name,
-                    path.name,
-                    pooch.file_hash(str(path)),
-                    f"http://127.0.0.1:9/{path.name}",
-                )
-                writer.writerow(row)
+                address = f"http://127.0.0.1:9/{path.name}"
+                writer.writerow([folder.name, path.name, pooch.file_hash(str(path)), address])
         monkeypatch.setattr(raw, "_LIST", listed)
 
     return make

@@ -32,14 +32,10 @@ def test_unlocked_labels_cannot_be_changed_and_later_changes_do_not_reach_them()
 
 @pytest.mark.parametrize(
     ("part", "change"),
-    [
-        ("source", {"ys": np.zeros(3)}),
-        ("target", {"yt": LockedLabels(np.zeros(3))}),
-        ("test", {"y_test": LockedLabels(np.zeros(3))}),
-        ("target", {"Xt": np.zeros((300, 5))}),
-        ("test", {"X_test": np.zeros((1000, 5))}),
-    ],
-)
+    [("source", {"ys": np.zeros(3)}), ("target", {"yt": LockedLabels(np.zeros(3))}),
+     ("test", {"y_test": LockedLabels(np.zeros(3))}), ("target", {"Xt": np.zeros((300, 5))}),
+     ("test", {"X_test": np.zeros((1000, 5))})],
+)  # fmt: skip
 def test_a_task_whose_parts_do_not_agree_is_refused(part, change):
     with pytest.raises(ValueError, match=f"the {part} rows must have the shape"):
         replace(Moons().task("40"), **change)

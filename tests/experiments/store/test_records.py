@@ -192,6 +192,7 @@ DAMAGE = {
     "accuracy gone": (edited_outcome(accuracy=None), "accuracy must be"),
     "repetition twice": (edited_outcome(repetition=1), "outcomes must be"),
     "another task, signed": (resigned(make_record(), task="50"), "belongs to"),
+    "another method, signed": (resigned(make_record(), method="ot"), "belongs to"),
     "another config, signed": (resigned(make_record(), config_sha256="ab" * 32), "config_sha256"),
 }
 

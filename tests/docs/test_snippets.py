@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from cell_factory import hydra_config
 from programs import ROOT, run_program
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
@@ -66,15 +67,12 @@ def parse_only(parse):
 
 def compose(overrides):
     """Compose the config of a run or a sweep by Hydra, at the first value of each list."""
-    from hydra import compose, initialize_config_dir
-
     single = [
         re.sub(r"=range\(.*|(=[^\[{']*?),.*", lambda m: m[1] or "=1", o)
         for o in overrides
         if "=" in o
     ]
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        compose("benchmark", single, return_hydra_config=True)
+    hydra_config(*single)
 
 
 @pytest.mark.filterwarnings("ignore")  # of programs that are loaded a second time
@@ -140,9 +138,7 @@ def assert_same(words, others):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of fits to rows as few as these
 @pytest.mark.parametrize("name", [name for name, text in PAGES.items() if "```python" in text])
-def test_the_python_of_a_page_runs_and_prints_and_draws_what_the_page_shows(
-    name, tmp_path, monkeypatch
-):
+def test_the_python_of_a_page_runs_and_gives_what_the_page_shows(name, tmp_path, monkeypatch):
     if name == "docs/adding.md":
         pytest.skip("tests/experiments/test_adding_page.py runs it")
     monkeypatch.chdir(tmp_path)

@@ -11,11 +11,12 @@ from programs import ROOT, run_python
 from baselines.reference import SourceOnly
 from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
 
+PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+
 
 def block(language):
     """The first block of code of the page in a language."""
-    page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
-    found = re.search(rf"^ *```{language}\n(.*?)^ *```$", page, re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^ *```{language}\n(.*?)^ *```$", PAGE, re.DOTALL | re.MULTILINE)
     return textwrap.dedent(found.group(1))
 
 
@@ -59,8 +60,7 @@ def test_it_adapts_with_the_settings_of_its_config():
 
 
 def test_the_configs_that_it_names_for_copying_are_there():
-    page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"configs/(\w+/\w+\.yaml)", page))
+    named = set(re.findall(r"configs/(\w+/\w+\.yaml)", PAGE))
     copied = {name for name in named if "my_" not in name}
     assert copied
     assert all((CONFIG_DIRECTORY / name).is_file() for name in copied)

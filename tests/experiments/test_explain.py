@@ -93,7 +93,7 @@ def test_no_record_and_a_damaged_one_are_told_with_the_command(results, capsys):
     assert "damaged or was cut off" in capsys.readouterr().err
 
 
-def test_where_nothing_was_run_yet_the_committed_results_are_named(tmp_path, monkeypatch, capsys):
+def test_where_nothing_was_run_committed_results_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert explain.main(["moons/40", "sa", "--protocol", "smoke"]) == 2
     out, err = capsys.readouterr()

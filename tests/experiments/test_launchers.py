@@ -6,11 +6,10 @@ import re
 import stat
 
 import pytest
-from cell_factory import InProcess, records_in
-from hydra import compose, initialize_config_dir
+from cell_factory import InProcess, hydra_config, records_in
 from programs import WITH_HELPERS, run_python
 
-from experiments.catalogue import CONFIG_DIRECTORY, config_names
+from experiments.catalogue import config_names
 from experiments.cells.configuration import cell_from_config, cells_of, compose_config
 from experiments.cells.plan import load_table
 from experiments.running.engine import Engine
@@ -76,9 +75,7 @@ def cluster(tmp_path):
     return {"PATH": f"{folder}:{os.environ['PATH']}", "SUBMITTED": submitted}
 
 
-def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
-    tmp_path, monkeypatch, run_here
-):
+def test_a_failure_is_told_and_stops_no_other_job(tmp_path, monkeypatch, run_here):
     monkeypatch.setattr(Engine, "call", InProcess.call)
     monkeypatch.setenv("KEPT", str(tmp_path / "kept.json"))
     status, out, err = run_here(*arguments_of(tmp_path), *JOBS)
@@ -104,9 +101,7 @@ def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_job_that_crashes_costs_itself_alone_and_the_exit_status_says_so(
-    tmp_path, launcher, cluster
-):
+def test_a_job_that_crashes_costs_itself_alone_and_is_told(tmp_path, launcher, cluster):
     pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     done = multirun(
         tmp_path, cluster, *LAUNCHERS[launcher], "method=source_only",
@@ -126,11 +121,6 @@ def test_a_job_that_crashes_costs_itself_alone_and_the_exit_status_says_so(
         asked = set(re.findall(r"^#SBATCH --(\S+)$", submitted, re.MULTILINE))
         assert {"partition=short", "nodes=1", "ntasks-per-node=1", "job-name=krda"} <= asked
         assert {"array=0-1%2", "cpus-per-task=1", "mem=4GB", "time=120"} <= asked
-
-
-def hydra_config(*overrides):
-    with initialize_config_dir(str(CONFIG_DIRECTORY), version_base="1.3"):
-        return compose("benchmark", list(overrides), return_hydra_config=True).hydra
 
 
 def test_directories_of_two_runs_differ_even_if_they_start_at_the_same_time():

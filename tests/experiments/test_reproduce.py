@@ -117,9 +117,8 @@ def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(cl
 def start(results):
     """Start a run, cell by cell, as a process group of its own."""
     options = *SMALL, "--jobs", "1", "--results", str(results)
-    command = [sys.executable, "-m", "experiments.reproduce", *options]
     return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-m", "experiments.reproduce", *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
         # Shells start background jobs with SIGINT ignored, and the tests may run in one.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -154,9 +153,7 @@ def test_a_damaged_record_is_named_and_computed_again(clean_run, tmp_path, outpu
     assert contents(tmp_path) == contents(clean_run)
 
 
-def test_a_failing_cell_ends_in_the_ledger_with_its_command_and_exit_status_1(
-    tmp_path, monkeypatch, output_of
-):
+def test_a_failing_cell_is_told_with_its_command_and_status_1(tmp_path, monkeypatch, output_of):
     def broken_table(name, overrides):
         plan = load_table(name, (*overrides, "++method.n_components=99"))
         return replace(plan, paper=("source_only", "sa"), ours=())
@@ -175,9 +172,7 @@ def test_a_failing_cell_ends_in_the_ledger_with_its_command_and_exit_status_1(
     assert "Repetitions that are not done" in table
 
 
-def test_status_counts_the_named_methods_alone_whether_commas_or_spaces_part_them(
-    clean_run, output_of
-):
+def test_status_counts_the_named_methods_parted_by_commas_or_spaces(clean_run, output_of):
     told = []
     for methods in (["krda", "ot"], ["krda,ot"], ["krda ot"]):
         arguments = *SMALL[:4], "--status", "--results", clean_run, "--method", *methods
@@ -196,9 +191,7 @@ def test_an_unknown_method_between_commas_is_refused_with_those_that_there_are(c
     assert "affine, auto, cdan," in error
 
 
-def test_where_nothing_was_run_yet_the_committed_results_are_named(
-    tmp_path, monkeypatch, output_of
-):
+def test_where_nothing_was_run_committed_results_are_named(tmp_path, monkeypatch, output_of):
     monkeypatch.chdir(tmp_path)
     for action, status in (("--status", 0), ("--render", 1)):
         for where, options in (("reproduction", ()), ("elsewhere", ("--results", "elsewhere"))):
@@ -232,9 +225,7 @@ def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_pa
         assert f"damaged: {tmp_path}/records/copy.json: holds the record that belongs to" in out
 
 
-def test_a_stale_record_fails_the_check_and_is_what_status_says_last(
-    clean_run, tmp_path, output_of
-):
+def test_a_stale_record_fails_the_check_and_status_says_so_last(clean_run, tmp_path, output_of):
     shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
     output_of(reproduce, *CHECK, tmp_path, "--check")  # missing ones are no fault
     store = RecordStore(tmp_path / "records")
@@ -311,9 +302,7 @@ def test_what_a_console_cannot_show_is_escaped_and_lost_output_ends_with_its_own
     assert "could not be written" in lost.stderr
 
 
-def test_a_command_whose_reader_is_gone_ends_with_the_documented_status(
-    clean_run, closed, tmp_path
-):
+def test_a_command_whose_reader_is_gone_has_its_documented_status(clean_run, closed, tmp_path):
     status = ["-m", "experiments.reproduce", *SMALL[:4], "--status", "--results", str(clean_run)]
     assert console(status, closed).returncode == 141
     cell = ["-m", "experiments.run", "protocol=smoke", "dataset=moons", "dataset.task=10"]

@@ -28,9 +28,7 @@ def test_one_cell_is_run_printed_and_stored_and_then_read_instead_of_run(tmp_pat
     assert "read from" in out
 
 
-def test_a_cell_that_fails_is_told_recorded_and_makes_the_exit_status_1(
-    tmp_path, run_here, monkeypatch
-):
+def test_a_cell_that_fails_is_told_and_makes_the_exit_status_1(tmp_path, run_here, monkeypatch):
     monkeypatch.setattr(Engine, "call", InProcess.call)
     status, _, err = run_here(*command(tmp_path, "method=krda", "method.n_components=-1"))
     assert status == 1

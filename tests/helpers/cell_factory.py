@@ -2,6 +2,9 @@
 
 from functools import cache
 
+from hydra import compose, initialize_config_dir
+
+from experiments.catalogue import CONFIG_DIRECTORY
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.running.engine import Engine
 from experiments.store.records import RecordStore
@@ -15,6 +18,12 @@ def make_cell(*overrides, dataset="moons", method="source_only"):
     return cell_from_config(
         compose_once((f"dataset={dataset}", f"method={method}", SMOKE, *overrides))
     )
+
+
+def hydra_config(*overrides):
+    """Compose a config as Hydra's own command line does, with Hydra's part."""
+    with initialize_config_dir(str(CONFIG_DIRECTORY), version_base="1.3"):
+        return compose("benchmark", list(overrides), return_hydra_config=True).hydra
 
 
 def without_times(record):

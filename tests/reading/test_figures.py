@@ -190,9 +190,7 @@ def test_a_figure_that_fails_costs_no_other_one(recorded, tmp_path, monkeypatch)
     assert b"/Type3" not in (tmp_path / "accuracy_moons.pdf").read_bytes()  # fonts are embedded
 
 
-def test_a_figure_is_drawn_again_only_if_what_it_is_made_of_has_changed(
-    recorded, tmp_path, monkeypatch
-):
+def test_a_figure_is_drawn_again_only_if_its_content_has_changed(recorded, tmp_path, monkeypatch):
     drawn = []
 
     def counted(table, directory):

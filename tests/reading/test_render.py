@@ -84,10 +84,18 @@ def report(rendered):
     return (rendered.directory / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_report_needs_no_other_file_and_its_links_lead_somewhere(rendered, report):
+def test_the_report_needs_no_other_file_and_has_words_for_its_figures(report):
+    images = re.findall(r"<img [^>]*>", report)
+    assert images
+    assert all(re.search(r'alt="[^"]+"', image) for image in images)
+    assert report.count("<figcaption>") == len(images)
+    assert "<figcaption></figcaption>" not in report
+    assert not re.findall(r'(?:src="|url\()(?!data:image/svg)', report)
+
+
+def test_the_links_of_the_report_lead_somewhere(rendered, report):
     ids = re.findall(r'id="([^"]*)"', report)
     assert len(ids) == len(set(ids))
-    assert not re.findall(r'(?:src="|url\()(?!data:image/svg)', report)
     for address in re.findall(r'href="([^"]*)"', report):
         here = address[1:] in ids if address[0] == "#" else (rendered.directory / address).exists()
         assert here or address.startswith("https://arxiv.org/") or address == "all.csv", address
@@ -101,14 +109,6 @@ def test_the_report_holds_every_cell_and_errors_are_escaped(rendered, report):
     for table in rendered.results.tables:
         for cell in table.cells.itertuples():
             assert f"|{ours_text(cell)}|" in plain
-
-
-def test_figures_have_words_for_those_who_do_not_see_them(report):
-    images = re.findall(r"<img [^>]*>", report)
-    assert images
-    assert all(re.search(r'alt="[^"]+"', image) for image in images)
-    assert report.count("<figcaption>") == len(images)
-    assert "<figcaption></figcaption>" not in report
 
 
 def test_the_report_has_the_moons_first_marks_krda_and_says_what_is_simulated(report):

@@ -82,13 +82,10 @@ def test_what_cannot_be_run_is_a_row_with_the_reason(threads, reason):
 
 @pytest.mark.parametrize(
     ("deed", "run", "error"),
-    [
-        ("raise", 1, "ZeroDivisionError: division by zero"),
-        ("raise", 0, "ZeroDivisionError: division by zero"),
-        ("die", 2, "process ended"),
-        ("hang", 2, "TimeoutError"),
-    ],
-)
+    [("raise", 1, "ZeroDivisionError: division by zero"),
+     ("raise", 0, "ZeroDivisionError: division by zero"), ("die", 2, "process ended"),
+     ("hang", 2, "TimeoutError")],
+)  # fmt: skip
 def test_a_case_that_fails_costs_its_own_row_and_no_other(tmp_path, deed, run, error):
     arguments = {"deed": deed, "run": run, "path": str(tmp_path / "runs")}
     cases = [

@@ -43,8 +43,7 @@ def failing_cell(monkeypatch, error):
 
 
 def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
-    cell = make_cell("+classifier.C=-1")
-    record = run_cell(cell)
+    record = run_cell(make_cell("+classifier.C=-1"))
     error = record.outcomes[0].error
     assert "InvalidParameterError" in error
     assert "[krda/base.py:" in error
@@ -68,9 +67,7 @@ class Unspeakable(Exception):
         (DivergenceError("non-finite in epoch 3"), "diverged", "non-finite in epoch 3"),
     ],
 )  # fmt: skip
-def test_any_error_of_a_method_becomes_a_line_of_the_record_and_stops_nothing(
-    error, status, expected, monkeypatch
-):
+def test_any_error_is_a_line_of_the_record_and_stops_nothing(error, status, expected, monkeypatch):
     record = run_cell(failing_cell(monkeypatch, error))
     assert [o.status for o in record.outcomes] == ["done", status, "done", "done"]
     text = record.outcomes[1].error
@@ -130,12 +127,9 @@ def test_the_identity_covers_config_data_code_and_libraries():
         return cell.identity("ab")
 
     identities = {
-        identity(),
-        identity(code="0" * 64),
-        identity(libraries={"numpy": "0"}),
-        make_cell().identity("cd"),
-        make_cell("+classifier.C=2").identity("ab"),
-    }
+        identity(), identity(code="0" * 64), identity(libraries={"numpy": "0"}),
+        make_cell().identity("cd"), make_cell("+classifier.C=2").identity("ab"),
+    }  # fmt: skip
     assert len(identities) == 5
 
 

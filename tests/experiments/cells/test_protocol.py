@@ -41,13 +41,10 @@ def test_a_bound_on_the_rows_cuts_every_part():
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [
-        ("n_repetitions", (0, -1, 1.5, 2.0, True, "3", None)),
-        ("source_fraction", (0.0, 1.1, -0.5, "abc", None, True, float("nan"))),
-        ("target_fraction", (0, 2, "1", [0.9])),
-        ("max_rows", (0, -5, 1.5, True, "all")),
-    ],
-)
+    [("n_repetitions", (0, -1, 1.5, 2.0, True, "3", None)),
+     ("source_fraction", (0.0, 1.1, -0.5, "abc", None, True, float("nan"))),
+     ("target_fraction", (0, 2, "1", [0.9])), ("max_rows", (0, -5, 1.5, True, "all"))],
+)  # fmt: skip
 def test_a_protocol_that_cannot_be_run_is_refused(name, values):
     for value in values:
         with pytest.raises(ValueError, match=name):

@@ -90,9 +90,7 @@ def test_every_mass_gets_its_rows_in_the_order_of_the_files(folder, monkeypatch)
     [(28, 600.0, HEADER), (3, 1.0, HEADER.replace(b"f26", b"f27"))],
     ids=["mass", "column name"],
 )
-def test_unexpected_content_of_an_official_file_is_refused_and_leaves_nothing(
-    column, value, header, folder, official
-):
+def test_unexpected_content_is_refused_and_leaves_nothing(column, value, header, folder, official):
     rows = table("test")
     rows[7, column] = value
     path = write(folder, "test", rows, header)

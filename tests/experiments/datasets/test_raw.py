@@ -70,9 +70,7 @@ def test_a_file_that_is_nowhere_is_downloaded_into_the_cache_once(server, cache)
 
 @pytest.mark.parametrize("content", [CONTENT.replace(b"7", b"8"), b""])
 @pytest.mark.parametrize("where", ["data", "cache"])
-def test_a_wrong_checksum_is_an_error_and_no_reason_to_look_further(
-    content, where, data_dir, cache, server
-):
+def test_a_wrong_checksum_is_an_error_wherever_it_is(content, where, data_dir, cache, server):
     path = place(data_dir if where == "data" else cache, content)
     if where == "data":
         place(cache)  # a right copy further down must not hide the damaged one

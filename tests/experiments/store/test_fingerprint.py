@@ -45,6 +45,11 @@ METHODS = config_names("method")
 DEEP = {a + b for a in ("dann", "cdan", "dan", "jan", "shot") for b in ("", "_matched")}
 ADVERSARIAL = {"dann", "cdan", "dann_matched", "cdan_matched"}
 KRDA = {name for name in METHODS if name.startswith("krda")}
+OF_KRDA = ["krda.transport", "krda._fast",
+           *(f"krda.density.{name}" for name in ("rnade", "mixture", "training"))]  # fmt: skip
+# What keeps and shows records.
+OF_RECORDS = ["experiments.cells.cell", "experiments.store.records", "experiments.running.engine",
+              "experiments.reading.render"]  # fmt: skip
 ON_MOONS = {("moons", method) for method in METHODS}
 ALL = ON_MOONS | {("amazon", "sa")}
 
@@ -67,23 +72,13 @@ def cells():
         ("baselines.deep.source_hypothesis", {("moons", "shot"), ("moons", "shot_matched")}),
         ("baselines.deep.networks", {("moons", method) for method in DEEP}),
         ("baselines.deep.dalib_compat", {("moons", method) for method in ADVERSARIAL}),
-        ("krda.density.rnade", {("moons", method) for method in KRDA}),
-        ("krda.density.mixture", {("moons", method) for method in KRDA}),
-        ("krda.density.training", {("moons", method) for method in KRDA}),
-        ("krda.transport", {("moons", method) for method in KRDA}),
-        ("krda._fast", {("moons", method) for method in KRDA}),
+        *((module, {("moons", method) for method in KRDA}) for module in OF_KRDA),
         ("experiments.datasets.moons", ON_MOONS),
         ("experiments.datasets.amazon", {("amazon", "sa")}),
-        # What keeps and shows records.
-        ("experiments.cells.cell", set()),
-        ("experiments.store.records", set()),
-        ("experiments.running.engine", set()),
-        ("experiments.reading.render", set()),
+        *((module, set()) for module in OF_RECORDS),
     ],
 )
-def test_a_change_in_a_module_concerns_the_cells_that_go_through_it_and_no_others(
-    monkeypatch, module, concerned, cells
-):
+def test_a_change_in_a_module_concerns_its_cells_alone(monkeypatch, module, concerned, cells):
     assert fingerprint._path(module) is not None
     before = {key: Cell(cell.config).code for key, cell in cells.items()}
     parse = fingerprint._parse
@@ -117,9 +112,7 @@ def test_a_library_concerns_the_cells_of_the_methods_that_use_it(library, method
 @pytest.mark.parametrize(
     ("value", "disabled"), [("1", True), (" 2 ", True), ("0", False), ("", False)]
 )
-def test_compiled_loops_that_are_switched_off_count_as_another_library(
-    monkeypatch, value, disabled
-):
+def test_compiled_loops_switched_off_count_as_another_library(monkeypatch, value, disabled):
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     compiled = library_versions(("krda.estimator",))
     monkeypatch.setenv("NUMBA_DISABLE_JIT", value)
@@ -138,9 +131,7 @@ def test_compiled_loops_that_are_switched_off_count_as_another_library(
         ("sklearn.svm.SVC", "elsewhere.SVC", False),
     ],
 )
-def test_a_record_keeps_its_place_if_a_class_of_the_repository_moves_and_not_if_it_is_another(
-    old, new, same
-):
+def test_a_record_keeps_its_place_if_a_class_moves_not_if_it_is_another(old, new, same):
     config = {**make_cell(method="dann").config, "and": [{"_target_": "sklearn.svm.SVC"}]}
     text = json.dumps(config)
     assert old in text

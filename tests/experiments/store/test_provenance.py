@@ -40,9 +40,7 @@ def test_a_checkout_has_its_revision_and_says_whether_it_is_as_committed(checkou
 
 
 @pytest.mark.parametrize("folder", ["root/vendored", "."])
-def test_a_folder_within_another_repository_or_outside_of_any_has_no_revision(
-    checkout, folder, monkeypatch
-):
+def test_a_folder_that_is_no_checkout_itself_has_no_revision(checkout, folder, monkeypatch):
     place = checkout.parent / folder
     place.mkdir(exist_ok=True)
     monkeypatch.setattr(provenance, "_ROOT", place)

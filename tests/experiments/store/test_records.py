@@ -88,18 +88,14 @@ def test_damaged_record_gives_way_to_any(store):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"accuracy": None},
-        {"accuracy": 1.0000001},
-        {"accuracy": math.nan},
-        {"balanced_accuracy": -0.1},
+        {"accuracy": None}, {"accuracy": 1.0000001}, {"accuracy": math.nan},
+        {"balanced_accuracy": -0.1}, {"error": "x"}, {"status": "ok"},
         {"status": "failed", "error": "x"},  # with an accuracy
         {"status": "failed", "accuracy": None, "error": "x"},  # with a balanced accuracy
         {"status": "failed", "accuracy": None, "balanced_accuracy": None},  # without an error
-        {"error": "x"},
-        {"status": "ok"},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_an_invalid_outcome_is_refused(changes):
     with pytest.raises(ValueError, match="must be"):
         replace(DONE, **changes)
@@ -198,9 +194,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("text", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
-def test_every_kind_of_damage_is_an_error_when_read_and_named_with_its_reason_by_a_scan(
-    store, text, reason
-):
+def test_every_kind_of_damage_is_an_error_and_named_by_a_scan(store, text, reason):
     assert text != TEXT
     path = store.write(make_record())
     other = make_record(task="50")

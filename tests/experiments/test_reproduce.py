@@ -116,9 +116,10 @@ def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(cl
 
 def start(results):
     """Start a run, cell by cell, as a process group of its own."""
-    options = *SMALL, "--jobs", "1", "--results", str(results)
+    command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--jobs=1"]
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments.reproduce", *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [*command, f"--results={results}"], cwd=ROOT,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
         # Shells start background jobs with SIGINT ignored, and the tests may run in one.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

@@ -33,8 +33,7 @@ def test_two_files_are_a_task_with_target_labels_locked_and_columns_in_common_un
 
 
 def test_a_target_without_labels_is_scored_by_agreement_with_the_source_as_it_is(files):
-    frame = pd.read_csv(files["target"]).drop(columns="label")
-    frame.to_csv(files["target"], index=False)
+    pd.read_csv(files["target"]).drop(columns="label").to_csv(files["target"], index=False)
     with pytest.raises(ValueError, match="score=agreement"):
         Csv(**files, label="label").task("own")
     data = [f"dataset.data.{key}={value}" for key, value in files.items()]

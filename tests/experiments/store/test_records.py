@@ -71,10 +71,9 @@ def test_same_config_is_replaced_even_with_another_identity(store):
 
 
 def test_complete_record_survives_a_failed_one_of_the_same_identity(store):
-    complete = make_record()
-    path = store.write(complete)
+    path = store.write(make_record())
     assert store.write(make_record(outcomes=INCOMPLETE)) == path
-    assert store.read(path) == complete
+    assert store.read(path) == make_record()
 
 
 def test_damaged_record_gives_way_to_any(store):

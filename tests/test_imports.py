@@ -2,11 +2,10 @@
 
 import ast
 from functools import cache
-from pathlib import Path
 
 import pytest
+from programs import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("krda", "baselines", "experiments", "speed", "studies", "scripts", "examples")
 #: The commands, and what only they share.
 COMMANDS = {
@@ -78,38 +77,33 @@ def room(module):
     return first
 
 
-def violations(of):
-    """Rooms that the modules of a room import against the rule, with the modules that do."""
-    found = {}
+@pytest.mark.parametrize("own", MAY_IMPORT)
+def test_a_room_imports_only_what_is_below_it(own):
+    against_the_rule = {}
     for module, targets in imports(inside_functions=True).items():
         for target in targets:
-            if room(module) == of and room(target) not in (of, *MAY_IMPORT[of]):
-                found.setdefault(room(target), set()).add(module)
-    return found
+            if room(module) == own and room(target) not in (own, *MAY_IMPORT[own]):
+                against_the_rule.setdefault(room(target), set()).add(module)
+    assert against_the_rule == {}
 
 
-@pytest.mark.parametrize("name", MAY_IMPORT)
-def test_a_room_imports_only_what_is_below_it(name):
-    assert violations(name) == {}
-
-
-@pytest.mark.parametrize("top", ["speed", "studies", "scripts", "examples"])
-def test_nothing_imports_what_only_measures_or_shows(top):
-    found = {
+def importers_of(package):
+    """The modules outside of a package that import of it."""
+    return {
         module
         for module, targets in imports(inside_functions=True).items()
-        if room(module) != top and any(room(target) == top for target in targets)
+        if not f"{module}.".startswith(f"{package}.")
+        and any(f"{target}.".startswith(f"{package}.") for target in targets)
     }
-    assert found == set()
+
+
+@pytest.mark.parametrize("package", ["speed", "studies", "scripts", "examples"])
+def test_nothing_imports_what_only_measures_or_shows(package):
+    assert importers_of(package) == set()
 
 
 def test_only_the_one_switch_imports_the_fast_room():
-    fast = {
-        module
-        for module, targets in imports(inside_functions=True).items()
-        if not module.startswith("krda._fast")
-        and any(target.startswith("krda._fast") for target in targets)
-    }
+    fast = importers_of("krda._fast")
     assert len(fast) <= 1
     assert all(module.split(".")[0] == "krda" for module in fast)
 

@@ -60,8 +60,9 @@ def sentence(tables: Sequence[Table]) -> str:
             alike = table.worth.telling.get(KRDA) == "not telling"
             counts.append(count + " (which other methods reach, too)" * alike)
     among_paper, among_all = (sum(pair[i] == KRDA for pair in led) for i in range(2))
+    reproduced = ", ".join(counts) or "none to judge"
     return (
-        f"Published accuracies of KRDA that are reproduced: {', '.join(counts) or 'none to judge'}. "
+        f"Published accuracies of KRDA that are reproduced: {reproduced}. "
         "It has the highest mean among the paper's methods on "
         f"{among_paper} of {len(led)} data sets, and among all methods, with those that the paper "
         f"does not have, on {among_all or 'none'}."

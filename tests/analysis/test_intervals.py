@@ -1,7 +1,5 @@
 """Means and intervals against scipy, a worked example by hand, and their limits."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -22,7 +20,7 @@ from experiments.analysis.intervals import (
 
 @settings(max_examples=100)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
-def test_agrees_with_scipys_t_interval_in_any_order(accuracies: list[float]) -> None:
+def test_agrees_with_scipys_t_interval_in_any_order(accuracies):
     interval = mean_and_interval(accuracies)
     scale = np.std(accuracies, ddof=1) / math.sqrt(len(accuracies))
     assert interval.mean == pytest.approx(np.mean(accuracies), rel=1e-12, abs=1e-15)
@@ -33,7 +31,7 @@ def test_agrees_with_scipys_t_interval_in_any_order(accuracies: list[float]) -> 
         assert interval.mean + interval.half_width == pytest.approx(high, rel=1e-9, abs=1e-12)
 
 
-def test_worked_example_with_the_printed_t_table() -> None:
+def test_worked_example_with_the_printed_t_table():
     # Mean 3, squared deviations 4 + 1 + 0 + 1 + 4 = 10, s^2 = 10 / 4, and the tables of Student's
     # distribution give 2.776 (to half of its last digit) for 4 degrees of freedom and 95 %.
     interval = mean_and_interval([1, 2, 3, 4, 5])
@@ -48,15 +46,13 @@ def test_worked_example_with_the_printed_t_table() -> None:
     # Five repetitions of 90 %: n2 / n1 = 1 / 9, and the ratio the other way round.
     [(correction_of_splits(0.9), 1 / 5 + 1 / 9), (correction_of_shared_rows(0.9), 1 / 5 + 9)],
 )
-def test_corrected_interval_has_the_variance_of_nadeau_and_bengio(
-    correction: float, expected: float
-) -> None:
+def test_corrected_interval_has_the_variance_of_nadeau_and_bengio(correction, expected):
     five = [0.70, 0.71, 0.73, 0.69, 0.72]
     half_width = stats.t.ppf(0.975, 4) * math.sqrt(expected * np.var(five, ddof=1))
     assert mean_and_interval(five).widened(correction) == pytest.approx(half_width, rel=1e-9)
 
 
-def test_of_new_data_the_interval_covers_too_little_and_the_corrected_one_what_it_says() -> None:
+def test_of_new_data_the_interval_covers_too_little_and_the_corrected_one_what_it_says():
     # The mean of normal rows as the statistic: five overlapping 90 % subsamples of one draw.
     generator = np.random.default_rng(0)
     plain = corrected = 0
@@ -70,7 +66,7 @@ def test_of_new_data_the_interval_covers_too_little_and_the_corrected_one_what_i
     assert 0.92 < corrected / 400 < 0.98
 
 
-def test_without_a_spread_or_without_left_out_rows_nothing_is_corrected() -> None:
+def test_without_a_spread_or_without_left_out_rows_nothing_is_corrected():
     assert math.isnan(mean_and_interval([0.7]).widened(1 / 9))
     assert mean_and_interval([0.7, 0.7]).widened(9) == 0
     assert math.isnan(mean_and_interval([0.7, 0.8]).widened(correction_of_shared_rows(1.0)))
@@ -78,7 +74,7 @@ def test_without_a_spread_or_without_left_out_rows_nothing_is_corrected() -> Non
     assert same.widened(correction_of_splits(1.0)) == same.half_width
 
 
-def test_interval_over_tasks_is_that_of_the_repetitions_means() -> None:
+def test_interval_over_tasks_is_that_of_the_repetitions_means():
     tasks = [[0.9, 0.8, 0.7], [0.1, 0.2, 0.6]]
     assert over_tasks(tasks) == pytest.approx(mean_and_interval([0.5, 0.5, 0.65]))
     with pytest.raises(ValueError, match="shorter"):
@@ -86,7 +82,7 @@ def test_interval_over_tasks_is_that_of_the_repetitions_means() -> None:
 
 
 @pytest.mark.parametrize("accuracy", [0.0, 0.1, 1 / 3])
-def test_equal_values_have_half_width_exactly_zero_and_a_single_one_none(accuracy: float) -> None:
+def test_equal_values_have_half_width_exactly_zero_and_a_single_one_none(accuracy):
     assert mean_and_interval([accuracy]) == Interval(accuracy, math.nan, 1)
     for n in (2, 3, 7):
         assert mean_and_interval([accuracy] * n) == Interval(accuracy, 0.0, n)
@@ -94,7 +90,7 @@ def test_equal_values_have_half_width_exactly_zero_and_a_single_one_none(accurac
 
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 20)), min_size=1, max_size=8))
-def test_ties_are_the_intervals_that_touch_or_overlap_one_of_a_best_mean(cells: list) -> None:
+def test_ties_are_the_intervals_that_touch_or_overlap_one_of_a_best_mean(cells):
     best = [(m, h) for m, h in cells if m == max(m for m, _ in cells)]
     expected = [any(m + h >= top - half for top, half in best) for m, h in cells]
     # Tenths, so that rounding could make a gap.

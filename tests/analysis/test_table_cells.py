@@ -1,7 +1,5 @@
 """The cells of a table: every number goes back to its accuracies; nothing unfinished looks done."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -10,11 +8,7 @@ import pytest
 from made_up import OURS, plan_of, random_values, runs_of
 from scipy import stats
 
-from experiments.analysis.cells import (
-    cells_csv,
-    means_of_table,
-    table_cells,
-)
+from experiments.analysis.cells import cells_csv, means_of_table, table_cells
 from experiments.analysis.table import Table
 from experiments.published import METHODS, published
 from experiments.reading.results import paper_shaped
@@ -31,7 +25,7 @@ def cell(values, key=("10", "krda"), **options):
 
 
 @pytest.mark.parametrize("dataset", ["moons", "amazon", "hepmass_sim"])
-def test_every_number_goes_back_to_five_accuracies_and_the_published_value(dataset: str) -> None:
+def test_every_number_goes_back_to_five_accuracies_and_the_published_value(dataset):
     plan = plan_of(dataset, OURS)
     values = random_values(plan, 5)
     cells = table_cells(plan, runs_of(values, dataset))
@@ -52,7 +46,7 @@ def test_every_number_goes_back_to_five_accuracies_and_the_published_value(datas
             assert row.verdict in ("other data", "no published value")
 
 
-def test_a_lost_repetition_is_counted_and_never_looks_finished() -> None:
+def test_a_lost_repetition_is_counted_and_never_looks_finished():
     found = cell({("10", "krda"): [0.9, 0.9, "failed: no luck", 0.9, 0.9]})
     assert (found.n_done, found.n_repetitions, found.complete) == (4, 5, False)
     assert found.verdict == "incomplete"
@@ -68,7 +62,7 @@ def test_a_lost_repetition_is_counted_and_never_looks_finished() -> None:
     assert math.isnan(nothing["mean"])
 
 
-def test_bold_is_what_overlaps_the_best_complete_competitor() -> None:
+def test_bold_is_what_overlaps_the_best_complete_competitor():
     values = {
         ("10", "source_only"): [1.0] * 5,  # no competitor
         ("10", "krda"): FIVE,
@@ -83,7 +77,7 @@ def test_bold_is_what_overlaps_the_best_complete_competitor() -> None:
     assert bold == {("10", "krda"), ("10", "ot"), ("20", "krda"), ("20", "ot")}
 
 
-def test_suspect_values_are_marked_in_the_order_of_their_anomalies() -> None:
+def test_suspect_values_are_marked_in_the_order_of_their_anomalies():
     table = Table(plan_of(), runs_of(random_values(plan_of(), 1)))
     cells, marks = table.cells, {anomaly.id: mark for anomaly, mark in table.anomalies}
     assert [mark for mark in marks.values() if mark] == ["a", "b", "c"]
@@ -93,7 +87,7 @@ def test_suspect_values_are_marked_in_the_order_of_their_anomalies() -> None:
     assert all("kmm-moons-chance" in ids for ids in kmm.anomalies)
 
 
-def test_means_are_over_the_tasks_and_without_those_aside() -> None:
+def test_means_are_over_the_tasks_and_without_those_aside():
     plan = plan_of()
     values = random_values(plan, 4)
     values["40", "ot"][0] = "timeout: 600 s"
@@ -117,7 +111,7 @@ def test_means_are_over_the_tasks_and_without_those_aside() -> None:
 
 @pytest.mark.parametrize("part", [None, "main", "appendix"])
 @pytest.mark.parametrize("dataset", ["moons", "amazon", "hepmass_sim"])
-def test_a_table_has_the_papers_cells_and_bold_print(dataset: str, part: str | None) -> None:
+def test_a_table_has_the_papers_cells_and_bold_print(dataset, part):
     plan = plan_of(dataset, OURS)
     if part:
         (plan,) = (one for one in paper_shaped(plan) if one.part == part)
@@ -130,7 +124,7 @@ def test_a_table_has_the_papers_cells_and_bold_print(dataset: str, part: str | N
     assert found == {k: (c.mean, c.ci95, c.bold) for k, c in published(dataset, part).items()}
 
 
-def test_of_other_data_the_papers_methods_come_first_and_nothing_is_judged() -> None:
+def test_of_other_data_the_papers_methods_come_first_and_nothing_is_judged():
     plan = replace(plan_of(), dataset="csv", paper=(), ours=("quantiles", "krda", "my_method"))
     cells = table_cells(plan, runs_of(random_values(plan, 2)))
     assert list(cells.method.unique()) == ["krda", "quantiles", "my_method"]
@@ -138,7 +132,7 @@ def test_of_other_data_the_papers_methods_come_first_and_nothing_is_judged() -> 
     assert set(cells.verdict) == {"no published value"}
 
 
-def test_the_public_columns_hold_the_accuracies_and_ids() -> None:
+def test_the_public_columns_hold_the_accuracies_and_ids():
     cells = table_cells(PLAN, runs_of({("10", "krda"): [1.0, 1 / 3, "failed: x", 0.5]}))
     written = cells_csv(cells)
     assert written.accuracies[2] == "100.0;33.33333333;50.0"

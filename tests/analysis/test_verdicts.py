@@ -1,7 +1,5 @@
 """The rule by which a cell counts as a reproduction."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -45,7 +43,7 @@ def judged(ours, theirs, **flags):
     return tuple(judge(cells_with(ours, theirs, **flags)).iloc[0])
 
 
-def test_tolerance_by_hand() -> None:
+def test_tolerance_by_hand():
     # p = (1000 * 0.8 + 2) / 1004; the rest is arithmetic.
     p = 802 / 1004
     expected = math.sqrt(3**2 + 4**2 + 1.96**2 * 2 * p * (1 - p) / 1000 * 100**2)
@@ -55,12 +53,12 @@ def test_tolerance_by_hand() -> None:
     assert quarter**2 - 25 == pytest.approx((expected**2 - 25) / 4, rel=1e-4)
 
 
-def test_tolerance_does_not_vanish_at_perfect_accuracy() -> None:
+def test_tolerance_does_not_vanish_at_perfect_accuracy():
     # One test row of a thousand, rounded away in print, must not be a failure to reproduce.
     assert judged((99.9, 0), (100, 0))[0] == Verdict.REPRODUCED
 
 
-def test_shares_of_moons_are_measured_and_at_most_one(tmp_path) -> None:
+def test_shares_of_moons_are_measured_and_at_most_one(tmp_path):
     shares = measured_shares("moons")
     assert {task for task, _ in shares} == set(load_table("moons").tasks)
     assert {method for _, method in shares} == set(load_table("moons").paper)
@@ -79,9 +77,7 @@ def test_shares_of_moons_are_measured_and_at_most_one(tmp_path) -> None:
 
 @settings(max_examples=100)
 @given(percent, width, percent, width)
-def test_verdict_follows_from_difference_and_tolerance(
-    ours: float, half: float, theirs: float, their_half: float
-) -> None:
+def test_verdict_follows_from_difference_and_tolerance(ours, half, theirs, their_half):
     verdict, difference, allowed = judged((ours, half), (theirs, their_half))
     assert allowed > max(half, their_half)
     assert allowed == pytest.approx(judged((theirs, their_half), (ours, half))[2])
@@ -95,7 +91,7 @@ def test_verdict_follows_from_difference_and_tolerance(
         assert verdict == (Verdict.UNDECIDED if allowed > WIDEST else Verdict.REPRODUCED)
 
 
-def test_two_scores_of_one_classifier_on_new_test_rows_agree_in_95_percent() -> None:
+def test_two_scores_of_one_classifier_on_new_test_rows_agree_in_95_percent():
     generator = np.random.default_rng(0)
     hits = 100 * generator.binomial(1000, 0.8, size=(4000, 2)) / 1000
     cells = cells_with((hits[:, 0], 0.0), (hits[:, 1], 0.0))
@@ -120,7 +116,7 @@ OURS, THEIRS, NONE = (80.0, 1.0), (80.0, 1.0), (math.nan, math.nan)
         ((80.0, math.nan), THEIRS, {}, Verdict.UNDECIDED),
     ],
 )
-def test_what_decides_first(ours, theirs, flags, expected) -> None:
+def test_what_decides_first(ours, theirs, flags, expected):
     verdict, difference, allowed = judged(ours, theirs, **flags)
     assert verdict == expected
     assert math.isnan(allowed) == (expected is not Verdict.REPRODUCED)
@@ -137,7 +133,7 @@ def reproducing(plan, methods):
     return {(t, m): [printed[t, m].mean / 100] * 5 for m in methods for t in plan.tasks}
 
 
-def test_placebo_counts_are_the_rule_applied_to_each_row_and_column() -> None:
+def test_placebo_counts_are_the_rule_applied_to_each_row_and_column():
     plan = plan_of(ours=OURS_METHODS)
     cells = cells_of(random_values(plan, 3), plan)
     found = placebo(cells)
@@ -153,7 +149,7 @@ def test_placebo_counts_are_the_rule_applied_to_each_row_and_column() -> None:
         assert row.reproduced == (inside & (allowed <= WIDEST)).sum()
 
 
-def test_own_counts_of_the_placebo_are_the_tables_verdicts() -> None:
+def test_own_counts_of_the_placebo_are_the_tables_verdicts():
     cells = cells_of(reproducing(plan_of(), METHODS.values()))
     found = placebo(cells)
     own = found[found.row == found.published_column].set_index("row").reproduced
@@ -163,7 +159,7 @@ def test_own_counts_of_the_placebo_are_the_tables_verdicts() -> None:
     assert set(METHODS.values()) - set(own.index) == {"sa", "kmm", "dan"}
 
 
-def test_a_column_is_telling_if_its_own_row_alone_passes() -> None:
+def test_a_column_is_telling_if_its_own_row_alone_passes():
     plan = plan_of("amazon")
     near = worth(placebo(cells_of(reproducing(plan, METHODS.values()), plan)))
     assert near.telling["krda"] == "not telling"  # Amazon's columns are within the tolerance
@@ -174,7 +170,7 @@ def test_a_column_is_telling_if_its_own_row_alone_passes() -> None:
     assert moons.telling["shot"] == "nothing reproduced"
 
 
-def test_incomplete_rows_and_simulated_data_have_no_placebo() -> None:
+def test_incomplete_rows_and_simulated_data_have_no_placebo():
     values = reproducing(plan_of(), METHODS.values())
     values["40", "ot"] = [0.9] * 4 + ["failed: made up"]
     found = placebo(cells_of(values))

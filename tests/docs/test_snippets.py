@@ -10,18 +10,18 @@ import pkgutil
 import re
 import runpy
 import shlex
-import subprocess
+import sys
 import tomllib
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from cell_factory import hydra_config
+from programs import ROOT, run_program
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): re.sub(  # continued lines joined
         r"\\\n\s*", " ", path.read_text(encoding="utf-8")
@@ -55,31 +55,24 @@ COMMANDS = [
 ]
 
 
-class Parsed(Exception):
-    """Raised when a command line was found right, in place of running it."""
-
-
 def parse_only(parse):
     """Make a method of a parser that ends the program when it has parsed the command line."""
 
     def parse_and_end(self, args=None, namespace=None):
         parse(self, args, namespace)
-        raise Parsed
+        sys.exit()
 
     return parse_and_end
 
 
 def compose(overrides):
     """Compose the config of a run or a sweep by Hydra, at the first value of each list."""
-    from hydra import compose, initialize_config_dir
-
     single = [
         re.sub(r"=range\(.*|(=[^\[{']*?),.*", lambda m: m[1] or "=1", o)
         for o in overrides
         if "=" in o
     ]
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        compose("benchmark", single, return_hydra_config=True)
+    hydra_config(*single)
 
 
 @pytest.mark.filterwarnings("ignore")  # of programs that are loaded a second time
@@ -89,8 +82,8 @@ def test_a_command_is_one_that_its_program_understands(command, monkeypatch, cap
     while re.match(r"[A-Z_0-9]+=", words[0]):  # the environment
         words.pop(0)
     if words[0] == "make":
-        done = subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True)
-        assert done.returncode == 0, done.stderr.decode()
+        done = run_program("make", "--dry-run", *words[1:])
+        assert done.returncode == 0, done.stderr
         return
     if "pip" in words:
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
@@ -113,9 +106,9 @@ def test_a_command_is_one_that_its_program_understands(command, monkeypatch, cap
     monkeypatch.setattr("experiments.threads.limit_threads", lambda **options: None)
     script = program.endswith(".py")
     run, what = (runpy.run_path, str(ROOT / program)) if script else (runpy.run_module, program)
-    with pytest.raises((Parsed, SystemExit)) as end:
+    with pytest.raises(SystemExit) as end:
         run(what, run_name="__main__")
-    assert end.type is Parsed or not end.value.code, capsys.readouterr().err  # 0 after --help
+    assert not end.value.code, capsys.readouterr().err
 
 
 def given(folder, codes):
@@ -145,9 +138,7 @@ def assert_same(words, others):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of fits to rows as few as these
 @pytest.mark.parametrize("name", [name for name, text in PAGES.items() if "```python" in text])
-def test_the_python_of_a_page_runs_and_prints_and_draws_what_the_page_shows(
-    name, tmp_path, monkeypatch
-):
+def test_the_python_of_a_page_runs_and_gives_what_the_page_shows(name, tmp_path, monkeypatch):
     if name == "docs/adding.md":
         pytest.skip("tests/experiments/test_adding_page.py runs it")
     monkeypatch.chdir(tmp_path)

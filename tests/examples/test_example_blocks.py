@@ -3,19 +3,15 @@
 import os
 import pickle
 import runpy
-import subprocess
-import sys
-from pathlib import Path
 
 import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from programs import ROOT, run_python
 from sklearn.dummy import DummyClassifier
 
 from krda import KRDA
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +43,7 @@ def test_dask_transports_a_stack_whose_files_end_anywhere(saved, tmp_path, here)
     path, Xs, expected = saved
     chunks = ((7_000, 7_001, 5_999), 3)
     da.to_npy_stack(tmp_path / "source", da.from_array(Xs, chunks=chunks))
-    options = ["--rows", 4096, "--processes", 2]
+    options = ["--rows", 4096, "--processes", 1]
     here("dask_blocks.py", path, tmp_path / "source", tmp_path / "moved", *options)
     moved = da.from_npy_stack(str(tmp_path / "moved"))
     assert moved.numblocks == (5, 1)
@@ -65,11 +61,8 @@ def test_ray_transports_parquet_in_order_and_copies_other_columns(saved, tmp_pat
         part.to_parquet(tmp_path / "source" / f"{number:02}.parquet", index=False)
     folders = tmp_path / "source", tmp_path / "moved"
     options = ["--columns", "b", "a", "c", "--rows", 4096, "--processes", 1]
-    command = [sys.executable, ROOT / "examples" / "ray_blocks.py", path, *folders, *options]
-    done = subprocess.run(
-        list(map(str, command)), cwd=ROOT, capture_output=True, text=True,
-        env=os.environ | {"RAY_worker_niceness": "0"},  # else others would be served first
-    )  # fmt: skip
+    variables = os.environ | {"RAY_worker_niceness": "0"}  # else others would be served first
+    done = run_python("examples/ray_blocks.py", path, *folders, *options, env=variables)
     assert done.returncode == 0, done.stderr
     moved = pd.concat(pd.read_parquet(p) for p in sorted(folders[1].iterdir()))
     assert list(moved["row"]) == list(range(len(Xs)))

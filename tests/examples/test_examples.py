@@ -2,15 +2,15 @@
 
 import re
 import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 import sklearn
+from programs import ROOT
 from sklearn.base import clone
 from sklearn.svm import SVC
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 # Those that need other input have tests of their own.
 RUN = sorted(p.name for p in EXAMPLES.glob("*.py") if not p.stem.endswith("_blocks"))
 

@@ -1,25 +1,22 @@
 """The example method of docs/adding.md, as a newcomer would copy it."""
 
 import re
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from programs import ROOT, run_python
 
 from baselines.reference import SourceOnly
 from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
 
-ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 
 
 def block(language):
     """The first block of code of the page in a language."""
-    page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
-    found = re.search(rf"^ *```{language}\n(.*?)^ *```$", page, re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^ *```{language}\n(.*?)^ *```$", PAGE, re.DOTALL | re.MULTILINE)
     return textwrap.dedent(found.group(1))
 
 
@@ -31,10 +28,7 @@ def module(tmp_path):
 
 
 def lint(*command):
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)],
-        capture_output=True, text=True, cwd=ROOT, timeout=900,
-    )  # fmt: skip
+    done = run_python("-m", *command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -66,8 +60,7 @@ def test_it_adapts_with_the_settings_of_its_config():
 
 
 def test_the_configs_that_it_names_for_copying_are_there():
-    page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"configs/(\w+/\w+\.yaml)", page))
+    named = set(re.findall(r"configs/(\w+/\w+\.yaml)", PAGE))
     copied = {name for name in named if "my_" not in name}
     assert copied
     assert all((CONFIG_DIRECTORY / name).is_file() for name in copied)

@@ -42,13 +42,9 @@ def test_records_with_other_repetitions_done_are_not_compared():
 
 def test_the_difference_of_environments_is_one_line_without_what_moves_no_digit():
     kernels = {"pinned": True, "torch": "AVX2", "mkl": "COMPATIBLE", "blas": ["openblas Haswell"]}
-    before = {
-        "cpu": "A",
-        "cores": 2,
-        "git_revision": "1",
-        "libraries": {"numpy": "1", "torch": "2"},
-    }
-    now = {"cpu": "B", "cores": 8, "git_revision": "2", "libraries": {"numpy": "1", "torch": "3"}}
+    libraries = {"numpy": "1", "torch": "2"}
+    before = {"cpu": "A", "cores": 2, "git_revision": "1", "libraries": libraries}
+    now = {"cpu": "B", "cores": 8, "git_revision": "2", "libraries": libraries | {"torch": "3"}}
     line = environment_difference(before, {**now, "kernels": kernels})
     for part in ("processor A / B", "torch 2 / 3", "kernels not recorded / pinned"):
         assert part in line

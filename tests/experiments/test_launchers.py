@@ -4,22 +4,15 @@ import json
 import os
 import re
 import stat
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
+from cell_factory import InProcess, hydra_config, records_in
+from programs import WITH_HELPERS, run_python
 
-from experiments.catalogue import CONFIG_DIRECTORY, config_names
+from experiments.catalogue import config_names
 from experiments.cells.configuration import cell_from_config, cells_of, compose_config
 from experiments.cells.plan import load_table
-from experiments.run import command_line
 from experiments.running.engine import Engine
-from experiments.running.jobs import RememberRun
-from experiments.store.records import RecordStore
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # Eight jobs: the first two fail while they are run, the second and the last two have no data. Of
 # the others one gives its accuracy to a sweeper and one, for tuning without labels, its density's
@@ -37,19 +30,10 @@ def arguments_of(tmp_path):
 def multirun(tmp_path, variables, *arguments):
     # Threads are not asked for from outside: limiting them is the program's own work.
     clean = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-    own = {"KEPT": f"{tmp_path}/kept.json", "OMP_NUM_THREADS": "2",
-           "RAY_worker_niceness": "0",  # else others would be served first
-           "PYTHONPATH": os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT)])}  # fmt: skip
-    return subprocess.run(
-        [sys.executable, "-m", "experiments.run", *arguments_of(tmp_path), *arguments],
-        capture_output=True, text=True, cwd=ROOT, timeout=900, env=clean | own | variables,
-    )  # fmt: skip
-
-
-def records(tmp_path):
-    scan = RecordStore(tmp_path / "records").scan()
-    assert scan.damaged == ()
-    return list(scan)
+    own = {"KEPT": f"{tmp_path}/kept.json", "OMP_NUM_THREADS": "2", "PYTHONPATH": WITH_HELPERS,
+           "RAY_worker_niceness": "0"}  # else others would be served first  # fmt: skip
+    command = "-m", "experiments.run", *arguments_of(tmp_path), *arguments
+    return run_python(*command, env=clean | own | variables)
 
 
 LAUNCHERS = {
@@ -91,17 +75,11 @@ def cluster(tmp_path):
     return {"PATH": f"{folder}:{os.environ['PATH']}", "SUBMITTED": submitted}
 
 
-def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(RememberRun, "directories", [])
-    monkeypatch.setattr(Engine, "call", lambda self, function, *given, **_: function(*given))
+def test_a_failure_is_told_and_stops_no_other_job(tmp_path, monkeypatch, run_here):
+    monkeypatch.setattr(Engine, "call", InProcess.call)
     monkeypatch.setenv("KEPT", str(tmp_path / "kept.json"))
-    logging = "hydra/hydra_logging=disabled", "hydra/job_logging=disabled"
-    monkeypatch.setattr("sys.argv", ["run", *arguments_of(tmp_path), *JOBS, *logging])
-    assert command_line() == 1
-    out, err = capsys.readouterr()
+    status, out, err = run_here(*arguments_of(tmp_path), *JOBS)
+    assert status == 1
     assert "8 jobs: 2 run, 0 read from records, 6 failed" in out
     told = err[err.index("6 of 8 jobs failed:") :]
     failures = re.findall(r"^  (moons/\S+ krda): (.*)\n    (.*)$", told, re.MULTILINE)
@@ -112,7 +90,7 @@ def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
     assert "A moons task is named by its angle in degrees" in failures[2][1]
     assert (tmp_path / "sweep/2/traceback.txt").read_text().startswith("Traceback")
     # The cell that failed has a record that says so; one without data, or tuned on, has none.
-    failed, complete = sorted(records(tmp_path), key=lambda record: record.complete)
+    failed, complete = sorted(records_in(tmp_path), key=lambda record: record.complete)
     assert not failed.complete
     mean = sum(complete.accuracies) / len(complete.accuracies)
     values = json.loads((tmp_path / "kept.json").read_text())
@@ -123,9 +101,7 @@ def test_a_failure_stops_no_other_job_and_is_told_to_person_and_sweeper(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_job_that_crashes_costs_itself_alone_and_the_exit_status_says_so(
-    tmp_path, launcher, cluster
-):
+def test_a_job_that_crashes_costs_itself_alone_and_is_told(tmp_path, launcher, cluster):
     pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     done = multirun(
         tmp_path, cluster, *LAUNCHERS[launcher], "method=source_only",
@@ -136,7 +112,7 @@ def test_a_job_that_crashes_costs_itself_alone_and_the_exit_status_says_so(
     assert done.returncode == 1, done.stderr
     assert "2 jobs: 1 run, 0 read from records, 1 failed" in done.stdout, done.stderr
     assert "SIGSEGV" in done.stderr
-    (complete,) = [record for record in records(tmp_path) if record.complete]
+    (complete,) = [record for record in records_in(tmp_path) if record.complete]
     assert json.loads((tmp_path / "kept.json").read_text()) == [None, *complete.accuracies]
     # Every worker has one numerical thread, though the caller's environment asks for two.
     assert complete.environment["threads"] == 1
@@ -147,20 +123,14 @@ def test_a_job_that_crashes_costs_itself_alone_and_the_exit_status_says_so(
         assert {"array=0-1%2", "cpus-per-task=1", "mem=4GB", "time=120"} <= asked
 
 
-def hydra_config(*overrides):
-    with initialize_config_dir(str(CONFIG_DIRECTORY), version_base="1.3"):
-        return compose("benchmark", list(overrides), return_hydra_config=True).hydra
-
-
 def test_directories_of_two_runs_differ_even_if_they_start_at_the_same_time():
-    first, second = hydra_config(), hydra_config()
-    runs = [config.job.env_set.KRDA_RUN for config in (first, second)]
-    assert runs[0] != runs[1]
-    for config, run in zip((first, second), runs, strict=True):
-        assert config.sweep.dir.startswith("multirun/")
-        assert config.run.dir.startswith("outputs/")
-        assert config.sweep.dir.endswith(f"_{run}")
-        assert config.run.dir.endswith(f"_{run}")
+    runs = set()
+    for config in (hydra_config(), hydra_config()):
+        run = config.job.env_set.KRDA_RUN
+        runs.add(run)
+        assert re.fullmatch(f"multirun/.*_{run}", config.sweep.dir)
+        assert re.fullmatch(f"outputs/.*_{run}", config.run.dir)
+    assert len(runs) == 2
 
 
 @pytest.mark.parametrize("table", config_names("table"))

@@ -3,12 +3,12 @@
 import ast
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import piqp
 import pytest
+from programs import ROOT, WITH_HELPERS, run_python
 
 from experiments import threads
 from experiments.running.engine import Engine
@@ -16,38 +16,23 @@ from experiments.store.provenance import kernels_in_use
 from experiments.store.records import RecordStore
 from experiments.threads import KERNELS, SWITCH
 
-ROOT = Path(__file__).resolve().parents[2]
 PRESET = {
-    "OPENBLAS_CORETYPE": "Nehalem",
-    "ATEN_CPU_CAPABILITY": "default",
-    "MKL_CBWR": "AUTO",
-    "NPY_ENABLE_CPU_FEATURES": "X86_V3",
-    "NUMBA_CPU_NAME": "generic",
-}
+    "OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "AUTO",
+    "NPY_ENABLE_CPU_FEATURES": "X86_V3", "NUMBA_CPU_NAME": "generic",
+}  # fmt: skip
 OTHER = {
-    SWITCH: "unpinned",
-    "OPENBLAS_CORETYPE": "Nehalem",
-    "ATEN_CPU_CAPABILITY": "default",
-    "NPY_DISABLE_CPU_FEATURES": "X86_V3",
-    "NUMBA_DISABLE_JIT": "1",
-}
-PINNED = {
-    "pinned": True,
-    "torch": "AVX2",
-    "blas": ["openblas Haswell"],
-}
+    SWITCH: "unpinned", "OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3", "NUMBA_DISABLE_JIT": "1",
+}  # fmt: skip
+PINNED = {"pinned": True, "torch": "AVX2", "blas": ["openblas Haswell"]}
 
 needs_avx2 = pytest.mark.skipif(not threads._has_avx2(), reason="nothing is pinned without AVX2")
 
 
 def run(code, **variables):
-    """Run code in a fresh process with these variables and none of the pinned ones."""
+    """What code prints in a fresh process with these variables and none of the pinned ones."""
     chosen = {k: v for k, v in os.environ.items() if k not in {*KERNELS, SWITCH}}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=chosen | variables, cwd=ROOT,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return done.stdout, done.stderr
+    return json.loads(run_python("-c", code, env=chosen | variables, check=True).stdout)
 
 
 def kernels_of_a_worker():
@@ -74,12 +59,12 @@ def of_a_command():
         "kernels = [kernels_in_use(), kernels_of_a_worker()]\n"
         "print(json.dumps([kernels, list(sys.modules)]))"
     )
-    path = os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT), *sys.path])
-    return json.loads(run(code, **PRESET, PYTHONPATH=path)[0])
+    path = os.pathsep.join([WITH_HELPERS, *sys.path])
+    return run(code, **PRESET, PYTHONPATH=path)
 
 
 @needs_avx2
-def test_a_command_and_its_workers_have_the_pinned_kernels_whatever_the_environment_says(
+def test_a_command_and_its_workers_have_the_pinned_kernels_in_any_environment(
     of_a_command,
 ):
     for kernels in of_a_command[0]:
@@ -99,7 +84,7 @@ def test_the_switch_lets_preset_variables_through():
         "import json; from experiments.store.provenance import kernels_in_use\n"
         "print(json.dumps(kernels_in_use()))"
     )
-    unpinned = json.loads(run(code, **OTHER)[0])
+    unpinned = run(code, **OTHER)
     assert not unpinned["pinned"]
     assert (unpinned["torch"], unpinned["blas"]) == ("DEFAULT", ["openblas Nehalem"])
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cell_factory import make_cell, without_times
+from cell_factory import make_cell, records_in, without_times
+from programs import ROOT, run_program, run_python
 from record_factory import NO_ACCURACY
 
 from experiments import reproduce
@@ -22,14 +23,18 @@ from experiments.commands import rerun_command
 from experiments.running import progress
 from experiments.store.records import RecordStore
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--protocol", "smoke", "--table", "moons", "--method", "source_only", "sa", "krda")
 
 
 def contents(results):
-    scan = RecordStore(results / "records").scan()
-    assert scan.damaged == ()
-    return {(r.task, r.method, r.config_sha256): without_times(r) for r in scan}
+    found = records_in(results)
+    return {(r.task, r.method, r.config_sha256): without_times(r) for r in found}
+
+
+def assert_same_results(results, expected):
+    assert contents(results) == contents(expected)
+    for path in (expected / "tables").iterdir():
+        assert (results / "tables" / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,26 +59,25 @@ def test_a_run_leaves_a_record_for_every_cell_and_the_tables(clean_run):
     assert len(contents(clean_run)) == (2 + 2) * 3
     assert len(pd.read_csv(clean_run / "all.csv")) == (2 + 2) * 3 * 2
     assert {path.name for path in (clean_run / "tables").iterdir()} == {
-        f"moons.{suffix}" for suffix in ("md", "tex", "csv")
+        f"moons{part}.{suffix}"
+        for part in ("", "-main", "-appendix")
+        for suffix in ("md", "tex", "csv")
     }
     text = (clean_run / "tables" / "moons.md").read_text()
     assert "This is a trial run" in text
 
 
-def test_the_number_of_workers_changes_nothing(clean_run, tmp_path, monkeypatch, capsys):
+def test_the_number_of_workers_changes_nothing(clean_run, tmp_path, monkeypatch, output_of):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    assert reproduce.main([*SMALL, "--results", str(tmp_path), "--jobs", "3"]) == 0
+    out = output_of(reproduce, *SMALL, "--results", tmp_path, "--jobs", "3")
     # A line now and then says how far the run is.
-    assert len(re.findall(r"\d\d:\d\d:\d\d \d+ of 12 cells done", capsys.readouterr().out)) > 2
-    assert contents(tmp_path) == contents(clean_run)
-    for path in (clean_run / "tables").iterdir():
-        assert (tmp_path / "tables" / path.name).read_bytes() == path.read_bytes()
+    assert len(re.findall(r"\d\d:\d\d:\d\d \d+ of 12 cells done", out)) > 2
+    assert_same_results(tmp_path, clean_run)
 
 
-def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, capsys):
+def test_a_second_run_computes_nothing_and_changes_no_byte(clean_run, output_of):
     before = {p: p.read_bytes() for p in clean_run.rglob("*") if p.is_file()}
-    assert reproduce.main([*SMALL, "--results", str(clean_run)]) == 0
-    out = capsys.readouterr().out
+    out = output_of(reproduce, *SMALL, "--results", clean_run)
     assert "12 done already, 0 to run" in out
     assert {p: p.read_bytes() for p in clean_run.rglob("*") if p.is_file()} == before
 
@@ -108,17 +112,15 @@ def test_whatever_ends_a_run_and_when_the_records_end_as_those_of_a_clean_one(cl
         before, kept = kept, contents(tmp_path)  # nothing is damaged
         assert before.items() < kept.items() < clean.items()
     assert reproduce.main([*SMALL, "--results", str(tmp_path)]) == 0
-    assert contents(tmp_path) == clean
-    for path in (clean_run / "tables").iterdir():
-        assert (tmp_path / "tables" / path.name).read_bytes() == path.read_bytes()
+    assert_same_results(tmp_path, clean_run)
 
 
 def start(results):
     """Start a run, cell by cell, as a process group of its own."""
-    options = *SMALL, "--jobs", "1", "--results", str(results)
-    command = [sys.executable, "-m", "experiments.reproduce", *options]
+    command = [sys.executable, "-m", "experiments.reproduce", *SMALL, "--jobs=1"]
     return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [*command, f"--results={results}"], cwd=ROOT,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
         # Shells start background jobs with SIGINT ignored, and the tests may run in one.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -142,21 +144,18 @@ def test_a_disk_that_takes_no_more_ends_the_run_with_a_clear_error(clean_run, tm
     assert [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".lock"] == []
 
 
-def test_a_damaged_record_is_named_and_computed_again(clean_run, tmp_path, capsys, monkeypatch):
+def test_a_damaged_record_is_named_and_computed_again(clean_run, tmp_path, output_of, monkeypatch):
     shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
     path = next((tmp_path / "records/moons/10").glob("source_only-*.json"))
     path.write_bytes(path.read_bytes()[:-40])
     monkeypatch.setattr(reproduce, "render", lambda *_: 0)
-    assert reproduce.main([*SMALL, "--results", str(tmp_path), "--jobs", "1"]) == 0
-    out = capsys.readouterr().out
+    out = output_of(reproduce, *SMALL, "--results", tmp_path, "--jobs", "1")
     assert path.name in out.replace("\n", "")
     assert "1 to run" in out
     assert contents(tmp_path) == contents(clean_run)
 
 
-def test_a_failing_cell_ends_in_the_ledger_with_its_command_and_exit_status_1(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_failing_cell_is_told_with_its_command_and_status_1(tmp_path, monkeypatch, output_of):
     def broken_table(name, overrides):
         plan = load_table(name, (*overrides, "++method.n_components=99"))
         return replace(plan, paper=("source_only", "sa"), ours=())
@@ -164,8 +163,7 @@ def test_a_failing_cell_ends_in_the_ledger_with_its_command_and_exit_status_1(
     monkeypatch.setattr(reproduce, "load_table", broken_table)
     monkeypatch.setattr(reproduce, "curves_of", lambda tables: [])
     options = ["--protocol", "smoke", "--table", "moons", "--results", str(tmp_path)]
-    assert reproduce.main(options) == 1
-    out = capsys.readouterr().out
+    out = output_of(reproduce, *options, status=1)
     # 'Source only' has no n_components and 'SA' cannot have 99: all four cells, both repetitions.
     assert "4 cells failed" in out
     assert out.count(", repetition ") == 8
@@ -176,14 +174,11 @@ def test_a_failing_cell_ends_in_the_ledger_with_its_command_and_exit_status_1(
     assert "Repetitions that are not done" in table
 
 
-def test_status_counts_the_named_methods_alone_whether_commas_or_spaces_part_them(
-    clean_run, capsys
-):
+def test_status_counts_the_named_methods_parted_by_commas_or_spaces(clean_run, output_of):
     told = []
     for methods in (["krda", "ot"], ["krda,ot"], ["krda ot"]):
-        arguments = [*SMALL[:4], "--status", "--results", str(clean_run), "--method", *methods]
-        assert reproduce.main(arguments) == 0
-        told.append(capsys.readouterr().out)
+        arguments = *SMALL[:4], "--status", "--results", clean_run, "--method", *methods
+        told.append(output_of(reproduce, *arguments))
     assert told[0] == told[1] == told[2]
     assert told[0].splitlines()[0] == f"Results: {clean_run}"
     assert "moons: 4 cells: 2 done, 2 missing" in told[0]
@@ -198,12 +193,11 @@ def test_an_unknown_method_between_commas_is_refused_with_those_that_there_are(c
     assert "affine, auto, cdan," in error
 
 
-def test_where_nothing_was_run_yet_the_committed_results_are_named(tmp_path, monkeypatch, capsys):
+def test_where_nothing_was_run_committed_results_are_named(tmp_path, monkeypatch, output_of):
     monkeypatch.chdir(tmp_path)
     for action, status in (("--status", 0), ("--render", 1)):
         for where, options in (("reproduction", ()), ("elsewhere", ("--results", "elsewhere"))):
-            assert reproduce.main([*SMALL[:4], action, *options]) == status
-            out = capsys.readouterr().out
+            out = output_of(reproduce, *SMALL[:4], action, *options, status=status)
             assert out.splitlines()[0] == f"Results: {where}"
             assert f"no records in {where}" in out
             assert "--results results" in out
@@ -213,7 +207,7 @@ def test_where_nothing_was_run_yet_the_committed_results_are_named(tmp_path, mon
 CHECK = ("--protocol", "smoke", "--table", "moons", "--results")
 
 
-def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_path, capsys):
+def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_path, output_of):
     shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
     store = RecordStore(tmp_path / "records")
     cut, left = (
@@ -227,25 +221,21 @@ def test_status_names_what_is_damaged_and_what_is_not_finished(clean_run, tmp_pa
     (tmp_path / "records" / "copy.json").write_bytes(left.read_bytes())
     (tmp_path / "records" / "moons" / "notes.txt").write_text("x")
     for action in ("--status", "--check"):
-        assert reproduce.main([*CHECK, str(tmp_path), action]) == 1
-        out = capsys.readouterr().out
+        out = output_of(reproduce, *CHECK, tmp_path, action, status=1)
         assert "1 damaged, 4 done, 1 failed" in out
         assert f"damaged: {cut}: no valid record: the checksum does not match" in out
         assert f"damaged: {tmp_path}/records/copy.json: holds the record that belongs to" in out
 
 
-def test_a_stale_record_fails_the_check_and_is_what_status_says_last(clean_run, tmp_path, capsys):
+def test_a_stale_record_fails_the_check_and_status_says_so_last(clean_run, tmp_path, output_of):
     shutil.copytree(clean_run, tmp_path, dirs_exist_ok=True)
-    assert reproduce.main([*CHECK, str(tmp_path), "--check"]) == 0, "missing ones are no fault"
+    output_of(reproduce, *CHECK, tmp_path, "--check")  # missing ones are no fault
     store = RecordStore(tmp_path / "records")
     old = store.read(next((tmp_path / "records/moons/20").glob("sa-*.json")))
     store.write(replace(old, identity="ab" * 32))
-    capsys.readouterr()
-    assert reproduce.main([*CHECK, str(tmp_path), "--status"]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = output_of(reproduce, *CHECK, tmp_path, "--status").splitlines()[-1]
     assert last.startswith("Stale: 1 of the cells above")
-    assert reproduce.main([*CHECK, str(tmp_path), "--check"]) == 1
-    out = capsys.readouterr().out
+    out = output_of(reproduce, *CHECK, tmp_path, "--check", status=1)
     assert "stale: moons/20 sa" in out
     assert out.splitlines()[-1] == last
 
@@ -257,14 +247,13 @@ def test_arguments_are_read_before_torch_is_loaded_and_status_loads_no_numerical
         "print(sorted({'numpy', 'torch', 'sklearn'} & set(sys.modules))); "
         "import experiments.run, experiments.explain; print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = run_python("-c", code)
     assert done.stdout.splitlines()[-2:] == ["[]", "False"], done.stderr
 
 
 @pytest.mark.parametrize("target", ["status", "tables"])
 def test_what_only_reads_results_installs_nothing(target, tmp_path):
-    command = ["make", target, f"VENV={tmp_path}/venv"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = run_program("make", target, f"VENV={tmp_path}/venv")
     assert done.returncode != 0
     assert "make setup" in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -287,10 +276,7 @@ def test_the_command_that_runs_a_cell_again_means_the_same_to_shell_and_hydra(na
 
 def console(arguments, out, env=()):
     """Run Python with this as its standard output."""
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, **dict(env)},
-    )  # fmt: skip
+    done = run_python(*arguments, stdout=out, env={**os.environ, **dict(env)})
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     return done
@@ -318,9 +304,7 @@ def test_what_a_console_cannot_show_is_escaped_and_lost_output_ends_with_its_own
     assert "could not be written" in lost.stderr
 
 
-def test_a_command_whose_reader_is_gone_ends_with_the_documented_status(
-    clean_run, closed, tmp_path
-):
+def test_a_command_whose_reader_is_gone_has_its_documented_status(clean_run, closed, tmp_path):
     status = ["-m", "experiments.reproduce", *SMALL[:4], "--status", "--results", str(clean_run)]
     assert console(status, closed).returncode == 141
     cell = ["-m", "experiments.run", "protocol=smoke", "dataset=moons", "dataset.task=10"]

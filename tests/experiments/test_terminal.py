@@ -1,7 +1,5 @@
 """What a terminal shows: a bar that fits, and results with their colours."""
 
-from __future__ import annotations
-
 import io
 import re
 
@@ -33,7 +31,7 @@ def terminal(monkeypatch):
     return out
 
 
-def test_progress_fits_80_columns_with_its_bar_count_and_time_first(terminal) -> None:
+def test_progress_fits_80_columns_with_its_bar_count_and_time_first(terminal):
     cells = [make_cell(f"dataset.angle={10 * i}", method="krda_reversed") for i in range(1, 10)]
     seconds = {cell.config_sha256[:12]: 60.0 for cell in cells}
     shown = progress.RunProgress(cells, seconds, 4)
@@ -49,7 +47,7 @@ def test_progress_fits_80_columns_with_its_bar_count_and_time_first(terminal) ->
 
 
 @pytest.mark.parametrize("colour", [True, False])
-def test_states_have_colours_unless_no_color_is_set(terminal, monkeypatch, colour) -> None:
+def test_states_have_colours_unless_no_color_is_set(terminal, monkeypatch, colour):
     monkeypatch.delenv("NO_COLOR", raising=False)
     if not colour:
         monkeypatch.setenv("NO_COLOR", "1")
@@ -58,7 +56,7 @@ def test_states_have_colours_unless_no_color_is_set(terminal, monkeypatch, colou
     assert ESCAPES.sub("", terminal.getvalue()) == "moons: 9 cells: 8 done, 1 stale\n"
 
 
-def test_results_show_mean_paper_and_verdicts_of_what_was_asked_for(terminal) -> None:
+def test_results_show_mean_paper_and_verdicts_of_what_was_asked_for(terminal):
     plan = plan_of()
     table = Table(plan, runs_of(random_values(plan, 0)))
     screen.show_results([table], ["krda", "jan"])

@@ -2,7 +2,12 @@
 
 from functools import cache
 
+from hydra import compose, initialize_config_dir
+
+from experiments.catalogue import CONFIG_DIRECTORY
 from experiments.cells.configuration import cell_from_config, compose_config
+from experiments.running.engine import Engine
+from experiments.store.records import RecordStore
 
 # Sizes at which every method runs in about a second.
 SMOKE = "protocol=smoke"
@@ -15,6 +20,12 @@ def make_cell(*overrides, dataset="moons", method="source_only"):
     )
 
 
+def hydra_config(*overrides):
+    """Compose a config as Hydra's own command line does, with Hydra's part."""
+    with initialize_config_dir(str(CONFIG_DIRECTORY), version_base="1.3"):
+        return compose("benchmark", list(overrides), return_hydra_config=True).hydra
+
+
 def without_times(record):
     """A record's content but for what may differ between two runs of the same cell."""
     return (
@@ -23,6 +34,20 @@ def without_times(record):
         record.data_sha256,
         [(o.repetition, o.seed, o.status, o.accuracy, o.error) for o in record.outcomes],
     )
+
+
+class InProcess(Engine):
+    """The engine without worker processes."""
+
+    def call(self, function, *arguments, timeout_seconds=None):
+        return function(*arguments)
+
+
+def records_in(results):
+    """All records of a directory, of which none is damaged."""
+    scan = RecordStore(results / "records").scan()
+    assert scan.damaged == ()
+    return list(scan)
 
 
 def odd_cell(directory, name, plan=("ok",), repetitions=3, method="source_only"):

@@ -1,8 +1,5 @@
 """Made-up repetitions, records and plans for tests."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +9,7 @@ from experiments.cells.plan import TablePlan, load_table
 from experiments.cells.repetitions import record_of
 from experiments.published import METHODS, published
 from experiments.store.frame import COLUMNS
-from experiments.store.records import Outcome, RecordStore
+from experiments.store.records import Outcome
 
 OURS = ("quantiles", "krda_reversed", "sa_linear", "ot_linear")
 """Methods that are not in the paper."""
@@ -22,7 +19,7 @@ ENVIRONMENT = {
 }  # fmt: skip
 
 
-def plan_of(dataset: str = "moons", ours: Sequence[str] = ()) -> TablePlan:
+def plan_of(dataset="moons", ours=()):
     """The paper's twelve methods on all tasks of a data set."""
     if dataset in ("moons", "amazon"):
         return replace(load_table(dataset), ours=tuple(ours))
@@ -32,9 +29,7 @@ def plan_of(dataset: str = "moons", ours: Sequence[str] = ()) -> TablePlan:
     return TablePlan(dataset, title, dataset, tasks, "{}", paper, tuple(ours), test_rows=2000)
 
 
-def runs_of(
-    values: Mapping[tuple[str, str], Sequence[float | str]], dataset: str = "moons"
-) -> pd.DataFrame:
+def runs_of(values, dataset="moons"):
     """Repetitions by (task, method): a number is an accuracy, a text the status and the error."""
     rows = []
     for (task, method), outcomes in values.items():
@@ -48,7 +43,7 @@ def runs_of(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def random_values(plan: TablePlan, seed: int) -> dict[tuple[str, str], list[float]]:
+def random_values(plan, seed):
     """Five accuracies, of 1000 test rows, for every cell of a table."""
     generator = np.random.default_rng(seed)
     return {
@@ -58,12 +53,7 @@ def random_values(plan: TablePlan, seed: int) -> dict[tuple[str, str], list[floa
     }
 
 
-def write_records(
-    store: RecordStore,
-    plans: Sequence[TablePlan],
-    failed: tuple[str, str, str] | None = None,
-    error: str = "ValueError: made up",
-) -> None:
+def write_records(store, plans, failed=None, error="ValueError: made up"):
     """A record of made-up accuracies for every cell; the last repetition of ``failed`` is lost."""
     for plan in plans:
         for number, ((task, method), cell) in enumerate(plan.cells.items()):
@@ -78,7 +68,7 @@ def write_records(
             store.write(record_of(cell, "0" * 64, outcomes, ENVIRONMENT))
 
 
-def one_decimal(value: float) -> str:
+def one_decimal(value):
     """One decimal by integers alone; a value within 1e-8 of a half goes away from zero."""
     tenths = (abs(round(value * 10**8)) + 5 * 10**6) // 10**7
     return f"{'-' if value < 0 and tenths else ''}{tenths // 10}.{tenths % 10}"

@@ -9,17 +9,15 @@ from experiments.store.text import sha256_of
 NO_ACCURACY = {"accuracy": None, "balanced_accuracy": None}
 
 
-def make_outcome(repetition: int, value: float | str) -> Outcome:
+def make_outcome(repetition, value):
     """A number is the accuracy of a repetition that is done, a text the status and error else."""
     if isinstance(value, str):
         status, _, error = value.partition(": ")
-        return Outcome(repetition, 100 + repetition, status, None, None, 0.1, None, error)  # type: ignore[arg-type]
+        return Outcome(repetition, 100 + repetition, status, None, None, 0.1, None, error)
     return Outcome(repetition, 100 + repetition, "done", value, value, 0.1, 0.1, None)
 
 
-def make_record(
-    dataset: str, task: str, method: str, *values: float | str, config: int = 0
-) -> Record:
+def make_record(dataset, task, method, *values, config=0):
     """A record with these outcomes."""
     return Record(
         dataset=dataset,

@@ -1,21 +1,15 @@
 """One run of made-up records, rendered once."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 from made_up import write_records
 
-from experiments.analysis.table import Table
-from experiments.cells.plan import TablePlan, curves_of, load_table
+from experiments.cells.plan import curves_of, load_table
 from experiments.reading import figures
 from experiments.reading.render import render, render_tables
-from experiments.reading.results import Results, read_results
+from experiments.reading.results import read_results
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 
@@ -24,20 +18,12 @@ METHODS = ("source_only", "target_only", "krda", "ot", "jan")
 ERROR = 'ValueError: <script>alert("lost & found")</script>'
 
 
-class Rendered(NamedTuple):
-    """Where the files are, and of which plans."""
-
-    directory: Path
-    plans: list[TablePlan]
-    results: Results
-
-
-@contextmanager
-def few_figures() -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="module")
+def few_figures():
     """Three kinds of figures: the others take long to save, and are drawn in test_figures.py."""
     every = figures.figures_of
 
-    def chosen(table: Table, directory: Path) -> Iterator[figures.Figure]:
+    def chosen(table, directory):
         kinds = ("accuracy", "differ", "means")
         return (f for f in every(table, directory) if f.name.startswith(kinds))
 
@@ -46,14 +32,8 @@ def few_figures() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _few_figures() -> Iterator[None]:
-    with few_figures():
-        yield
-
-
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
+def recorded(tmp_path_factory):
     """Two small tables; JAN has lost a repetition on the moons at 40 degrees."""
     directory = tmp_path_factory.mktemp("results")
     plans = [
@@ -64,12 +44,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     write_records(store, plans, ("moons", "40", "jan"), ERROR)
     results = read_results(plans, curves_of(plans), to_frame(directory))
     render_tables(results.tables, directory / "tables")
-    return Rendered(directory, plans, results)
+    return SimpleNamespace(directory=directory, plans=plans, results=results)
 
 
-@pytest.fixture(scope="session")
-def rendered(recorded: Rendered) -> Rendered:
+@pytest.fixture(scope="module")
+def rendered(recorded, few_figures):
     """The same, with all files."""
-    with few_figures():
-        assert render(recorded.results, recorded.directory, str)
+    assert render(recorded.results, recorded.directory, str)
     return recorded

@@ -3,12 +3,12 @@
 import csv
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from made_up import one_decimal
+from programs import ROOT
 from record_factory import stored
 from scipy import stats
 
@@ -22,7 +22,7 @@ from experiments.reading.tables import public
 from experiments.store.frame import to_frame
 from experiments.store.records import RecordStore
 
-RESULTS = Path(__file__).resolve().parents[2] / "results"
+RESULTS = ROOT / "results"
 STORE = RecordStore(RESULTS / "records")
 # Of real HEPMASS, which is on few computers, there need not be any.
 TABLES = tuple(name for name in config_names("table") if (STORE.root / name).is_dir())

@@ -1,10 +1,7 @@
 """Figures show what the frames and stored numbers say, and mark what is missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -36,18 +33,18 @@ PLAN = replace(
 )  # fmt: skip
 
 
-def table_of(**changes) -> Table:
+def table_of(**changes):
     values = random_values(PLAN, 1) | changes.pop("values", {})
     for key in changes.pop("without", ()):
         del values[key]
     return Table(PLAN, runs_of(values))
 
 
-def texts(figure) -> str:
+def texts(figure):
     return " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
 
 
-def test_accuracies_are_where_the_cells_put_them() -> None:
+def test_accuracies_are_where_the_cells_put_them():
     table = table_of()
     figure = draw_accuracy(table)
     for axis, (label, own) in zip(
@@ -59,7 +56,7 @@ def test_accuracies_are_where_the_cells_put_them() -> None:
         assert np.allclose(published, own.published_mean)
 
 
-def test_missing_and_unfinished_cells_are_marked() -> None:
+def test_missing_and_unfinished_cells_are_marked():
     values = {("40", "krda"): [0.9, 0.9, 0.9, 0.9, "failed: made up"]}
     table = table_of(values=values, without=[("10", "sa")])
     for draw in (draw_accuracy, draw_differences):
@@ -67,7 +64,7 @@ def test_missing_and_unfinished_cells_are_marked() -> None:
         assert "4/5" in texts(draw(table))
 
 
-def test_differences_are_ours_minus_published_and_suspect_values_marked() -> None:
+def test_differences_are_ours_minus_published_and_suspect_values_marked():
     table = table_of()
     figure = draw_differences(table)
     image = figure.axes[0].images[0].get_array()
@@ -76,13 +73,13 @@ def test_differences_are_ours_minus_published_and_suspect_values_marked() -> Non
     assert "†" in texts(figure)  # SA's column
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_nothing_is_drawn_of_nothing():
     empty = Table(PLAN, runs_of({}))
     for draw in (draw_accuracy, draw_gains, draw_means, draw_differences, draw_ranks):
         assert draw(empty) is None
 
 
-def test_methods_are_below_each_other_the_best_on_top_each_with_its_value() -> None:
+def test_methods_are_below_each_other_the_best_on_top_each_with_its_value():
     table = table_of()
     means = table.means["mean"].ours
     figure = draw_means(table)
@@ -93,7 +90,7 @@ def test_methods_are_below_each_other_the_best_on_top_each_with_its_value() -> N
     assert number(means["krda"]) in figure.words["Description"]
 
 
-def test_gains_are_points_over_source_only() -> None:
+def test_gains_are_points_over_source_only():
     table = table_of()
     means = table.means["mean"].ours
     (axis,) = draw_gains(table).axes
@@ -101,7 +98,7 @@ def test_gains_are_points_over_source_only() -> None:
     assert np.allclose(axis.collections[1].get_offsets()[:, 0], gains.sort_values()[::-1])
 
 
-def test_the_bar_of_the_ranks_is_as_long_as_the_critical_difference() -> None:
+def test_the_bar_of_the_ranks_is_as_long_as_the_critical_difference():
     table = table_of()
     means = next(means for _, family, means in families(table.cells) if family == "paper")
     (axis,) = draw_ranks(table).axes
@@ -109,7 +106,7 @@ def test_the_bar_of_the_ranks_is_as_long_as_the_critical_difference() -> None:
     assert right - left == pytest.approx(rank_tests(means)["critical_difference"])
 
 
-def test_strengths_have_a_panel_a_kind_and_name_what_is_gained_at_full_strength() -> None:
+def test_strengths_have_a_panel_a_kind_and_name_what_is_gained_at_full_strength():
     plan = replace(load_table("dialled"), paper=("source_only", "krda", "ot"), ours=())
     values = {
         (task, method): [0.9 - 0.3 * float(task[-4:]) * (method == "source_only")] * 3
@@ -124,7 +121,7 @@ def test_strengths_have_a_panel_a_kind_and_name_what_is_gained_at_full_strength(
     assert "KRDA +30.0 (rotation), +30.0 (warp), +30.0 (shares)" in figure.words["Description"]
 
 
-def test_a_learning_curve_has_a_gap_where_a_record_is_missing() -> None:
+def test_a_learning_curve_has_a_gap_where_a_record_is_missing():
     plan = load_curve("moons_rows")
     keys = [(str(rows), method) for rows in plan.values for method in plan.methods]
     values = {key: [0.7, 0.8, 0.9, 0.8, 0.7] for key in keys if key != ("600", "sa")}
@@ -136,7 +133,7 @@ def test_a_learning_curve_has_a_gap_where_a_record_is_missing() -> None:
     assert "missing" in texts(figure)
 
 
-def rows() -> pd.DataFrame:
+def rows():
     generator = np.random.default_rng(0)
     parts = [
         pd.DataFrame(generator.normal(size=(30, 2)), columns=["x", "y"]).assign(kind=kind)
@@ -146,7 +143,7 @@ def rows() -> pd.DataFrame:
     return found.assign(label=found.index % 2)[["kind", "label", "x", "y"]]
 
 
-def test_panels_of_rows_show_mappings_and_say_what_is_missing(tmp_path: Path) -> None:
+def test_panels_of_rows_show_mappings_and_say_what_is_missing(tmp_path):
     assert draw_moons(tmp_path) is None
     assert draw_gaussians(tmp_path) is None
     for name in ("moons_40", "moons_components_2", "gaussians_3-2"):
@@ -158,7 +155,7 @@ def test_panels_of_rows_show_mappings_and_say_what_is_missing(tmp_path: Path) ->
     assert "missing" in draw_components(tmp_path).axes[1].get_title()
 
 
-def test_marginals_are_heat_maps_with_an_empty_line_for_a_missing_task(tmp_path: Path) -> None:
+def test_marginals_are_heat_maps_with_an_empty_line_for_a_missing_task(tmp_path):
     assert draw_marginals(PLAN, tmp_path) is None
     lines = [(task, "abc", column, 0.2, 0.1) for task in ("10", "40") for column in range(2)]
     found = pd.DataFrame(lines, columns=["task", "identity", "column", "before", "after"])
@@ -168,7 +165,7 @@ def test_marginals_are_heat_maps_with_an_empty_line_for_a_missing_task(tmp_path:
     assert after.mask[2].all()
 
 
-def test_stored_numbers_come_back(tmp_path: Path) -> None:
+def test_stored_numbers_come_back_and_damaged_files_are_named(tmp_path):
     path = tmp_path / "rows.csv"
     save(rows(), path, "abc", 7)
     found, identity = load(path)
@@ -176,7 +173,7 @@ def test_stored_numbers_come_back(tmp_path: Path) -> None:
     assert np.allclose(found.x, rows().x, rtol=1e-6)
 
 
-def test_a_figure_that_fails_costs_no_other_one(recorded, tmp_path: Path, monkeypatch) -> None:
+def test_a_figure_that_fails_costs_no_other_one(recorded, tmp_path, monkeypatch):
     def broken(table, directory):
         yield Figure("", "broken", lambda: 1 / 0)
         yield Figure("", f"accuracy_{table.plan.name}", partial(draw_gains, table))
@@ -189,9 +186,7 @@ def test_a_figure_that_fails_costs_no_other_one(recorded, tmp_path: Path, monkey
     assert b"/Type3" not in (tmp_path / "accuracy_moons.pdf").read_bytes()  # fonts are embedded
 
 
-def test_a_figure_is_drawn_again_only_if_what_it_is_made_of_has_changed(
-    recorded, tmp_path: Path, monkeypatch
-) -> None:
+def test_a_figure_is_drawn_again_only_if_its_content_has_changed(recorded, tmp_path, monkeypatch):
     drawn = []
 
     def counted(table, directory):

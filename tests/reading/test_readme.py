@@ -2,11 +2,11 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from made_up import one_decimal, runs_of
+from programs import ROOT
 
 from experiments.analysis.table import Table
 from experiments.catalogue import config_names
@@ -14,8 +14,6 @@ from experiments.cells.plan import load_table
 from experiments.published import METHODS, published
 from experiments.reading.wording import meanings, task_naming
 from experiments.readme import ROWS, summary, time_table
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def rows_of(text):
@@ -67,12 +65,8 @@ def test_every_abbreviation_and_every_table_with_names_of_tasks_is_explained():
 
 
 def test_seconds_are_those_of_the_repetitions_with_both_times_the_longest_method_first():
-    runs = pd.concat(
-        [
-            runs_of({("10", "krda"): [0.5, 0.5], ("20", "krda"): [0.5, "failed: x"]}),
-            runs_of({("B-D", "ot"): [0.5]}, "amazon"),
-        ]
-    )
+    moons = runs_of({("10", "krda"): [0.5, 0.5], ("20", "krda"): [0.5, "failed: x"]})
+    runs = pd.concat([moons, runs_of({("B-D", "ot"): [0.5]}, "amazon")])
     runs.loc[runs.status == "failed", "predict_seconds"] = np.nan
     runs.loc[runs.method == "ot", "fit_seconds"] = 20.0
     head, rows = rows_of(time_table(runs))

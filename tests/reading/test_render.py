@@ -1,11 +1,8 @@
 """Everything rendered from a store: complete, repeatable, and of the plan's own cells alone."""
 
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +24,7 @@ def read(plans, directory):
     return read_results(plans, curves_of(plans), to_frame(directory))
 
 
-def test_every_file_is_written(rendered) -> None:
+def test_every_file_is_written(rendered):
     tables = {path.name for path in (rendered.directory / "tables").iterdir()}
     assert tables == {
         *(f"{name}.{suffix}" for name in NAMES for suffix in ("md", "tex", "csv")),
@@ -39,7 +36,7 @@ def test_every_file_is_written(rendered) -> None:
     assert figures >= {f"{kind}_{name}" for kind in kinds for name in NAMES}
 
 
-def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
+def test_rendering_again_gives_the_same_bytes(rendered, tmp_path):
     (tmp_path / "records").symlink_to(rendered.directory / "records")
     results = read(rendered.plans, tmp_path)
     render_tables(results.tables, tmp_path / "tables")
@@ -50,9 +47,7 @@ def test_rendering_again_gives_the_same_bytes(rendered, tmp_path: Path) -> None:
             assert again.read_bytes() == path.read_bytes(), path.name
 
 
-def test_a_part_of_the_tables_has_no_comparisons_and_no_report(
-    rendered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_of_the_tables_has_no_comparisons_and_no_report(rendered, tmp_path, monkeypatch):
     monkeypatch.setattr("experiments.reading.render.render_figures", lambda *_: ([], []))
     (tmp_path / "records").symlink_to(rendered.directory / "records")
     plan = replace(rendered.plans[0], paper=("source_only",), ours=())
@@ -61,7 +56,7 @@ def test_a_part_of_the_tables_has_no_comparisons_and_no_report(
     assert not (tmp_path / "tables" / "claims.md").exists()
 
 
-def test_records_of_another_config_are_not_taken(rendered) -> None:
+def test_records_of_another_config_are_not_taken(rendered):
     frame = to_frame(rendered.directory)
     plan = rendered.plans[0]
     n = len(plan.cells) * 5
@@ -71,36 +66,41 @@ def test_records_of_another_config_are_not_taken(rendered) -> None:
     assert select(other, frame).empty
 
 
-def test_the_page_of_comparisons_holds_the_frames_numbers(rendered) -> None:
+def test_the_pages_of_comparisons_and_claims_hold_what_the_frames_do(rendered):
     text = (rendered.directory / "tables" / "comparison.md").read_text(encoding="utf-8")
     frame = rendered.results.comparison
     for row in frame[frame.table == "moons"].itertuples():
         line = f"| {method_label(row.method)} | {number(row.mean)} "
         assert line in text
     assert "JAN: 1 of 2 tasks are complete" in text
-
-
-def test_the_page_of_claims_holds_every_judgement(rendered) -> None:
     text = (rendered.directory / "tables" / "claims.md").read_text(encoding="utf-8")
     assert text.count("\n- ") == len(rendered.results.claims)
     assert "for orientation (simulated)" in text
 
 
 @pytest.fixture(scope="module")
-def report(rendered) -> str:
+def report(rendered):
     return (rendered.directory / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_report_needs_no_other_file_and_its_links_lead_somewhere(rendered, report: str) -> None:
+def test_the_report_needs_no_other_file_and_has_words_for_its_figures(report):
+    images = re.findall(r"<img [^>]*>", report)
+    assert images
+    assert all(re.search(r'alt="[^"]+"', image) for image in images)
+    assert report.count("<figcaption>") == len(images)
+    assert "<figcaption></figcaption>" not in report
+    assert not re.findall(r'(?:src="|url\()(?!data:image/svg)', report)
+
+
+def test_the_links_of_the_report_lead_somewhere(rendered, report):
     ids = re.findall(r'id="([^"]*)"', report)
     assert len(ids) == len(set(ids))
-    assert not re.findall(r'(?:src="|url\()(?!data:image/svg)', report)
     for address in re.findall(r'href="([^"]*)"', report):
         here = address[1:] in ids if address[0] == "#" else (rendered.directory / address).exists()
         assert here or address.startswith("https://arxiv.org/") or address == "all.csv", address
 
 
-def test_the_report_holds_every_cell_and_errors_are_escaped(rendered, report: str) -> None:
+def test_the_report_holds_every_cell_and_errors_are_escaped(rendered, report):
     assert "(4/5)" in report
     assert "<script>" not in report
     assert "&lt;script&gt;alert" in report
@@ -110,31 +110,20 @@ def test_the_report_holds_every_cell_and_errors_are_escaped(rendered, report: st
             assert f"|{ours_text(cell)}|" in plain
 
 
-def test_figures_have_words_for_those_who_do_not_see_them(report: str) -> None:
-    images = re.findall(r"<img [^>]*>", report)
-    assert images
-    assert all(re.search(r'alt="[^"]+"', image) for image in images)
-    assert report.count("<figcaption>") == len(images)
-    assert "<figcaption></figcaption>" not in report
-
-
-def test_the_moons_come_first_and_krda_is_marked(report: str) -> None:
+def test_the_report_has_the_moons_first_marks_krda_and_says_what_is_simulated(report):
     assert report.index('<section id="moons">') < report.index('<section id="hepmass_sim">')
     assert report.count('<tr class="krda">') == len(NAMES)
+    for heading in re.findall(r"<h[23]>HEPMASS.*?</h[23]>", report):
+        assert "simulated" in heading
 
 
-def test_claims_are_called_by_what_the_paper_says(report: str) -> None:
+def test_claims_are_called_by_what_the_paper_says(report):
     for claim in claims():
         assert f"<q>{html.escape(claim.quote)}</q>" in report.replace("&#39;", "&#x27;")
         assert f">{claim.id}<" not in report
 
 
-def test_simulated_data_are_called_so_in_every_heading_of_the_report(report: str) -> None:
-    for heading in re.findall(r"<h[23]>HEPMASS.*?</h[23]>", report):
-        assert "simulated" in heading
-
-
-def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered) -> None:
+def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered):
     moons, simulated = rendered.results.tables
     text = summary.sentence([moons, simulated])
     own = moons.cells[moons.cells.method == "krda"]
@@ -146,7 +135,7 @@ def test_the_verdict_counts_what_is_reproduced_and_who_leads(rendered) -> None:
     assert trusted[2]
 
 
-def test_results_of_part_of_the_records_show_what_is_missing(rendered) -> None:
+def test_results_of_part_of_the_records_show_what_is_missing(rendered):
     frame = to_frame(rendered.directory).query("method != 'krda'")
     results = read_results(rendered.plans, [], frame)
     assert summary.leaders(results.tables[0]) == ("", "")
@@ -154,7 +143,7 @@ def test_results_of_part_of_the_records_show_what_is_missing(rendered) -> None:
     assert "| KRDA | ours | – | – | – |" in to_markdown(results.tables[0])
 
 
-def test_an_empty_store_gives_pages_without_numbers(rendered, tmp_path: Path) -> None:
+def test_an_empty_store_gives_pages_without_numbers(rendered, tmp_path):
     (tmp_path / "records").mkdir()
     plans = [
         replace(plan, tasks=plan.tasks[:1], paper=("krda",), ours=()) for plan in rendered.plans

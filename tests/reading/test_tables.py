@@ -1,12 +1,9 @@
 """Tables in all formats show the same cells, escape every text, and never look better than done."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,6 +12,7 @@ from made_up import OURS, one_decimal, plan_of, random_values, runs_of
 from experiments.analysis.table import Table
 from experiments.catalogue import method_label
 from experiments.reading.markdown import escape, filled
+from experiments.reading.results import paper_shaped
 from experiments.reading.tables import (
     latex_escape,
     main_grids,
@@ -27,15 +25,19 @@ from experiments.reading.tables import (
 NASTY = r"LinAlgError: 50% of x_{1} & \alpha <b>|`y`|</b> #1 $2 ^~ [a] -- é ∞ 'q' \"r\""
 
 
-def table_of(values=None, dataset="moons", ours=OURS) -> Table:
+def table_of(values=None, dataset="moons", ours=OURS, part=None):
     plan = plan_of(dataset, ours)
+    if part:
+        (plan,) = (one for one in paper_shaped(plan) if one.part == part)
     values = random_values(plan, 7) if values is None else values
     return Table(plan, runs_of(values, dataset))
 
 
-@pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
-def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str) -> None:
-    table = table_of(dataset=dataset)
+@pytest.mark.parametrize(
+    ("dataset", "part"), [("moons", None), ("moons", "main"), ("hepmass_sim", "appendix")]
+)
+def test_markdown_and_latex_show_every_row_of_the_grids(dataset, part):
+    table = table_of(dataset=dataset, part=part)
     tex = re.sub(r"\\textbf\{\\boldmath (.*?)\}", r"\1", to_latex(table))
     markdown = to_markdown(table)
     for grid in main_grids(table):
@@ -47,7 +49,7 @@ def test_markdown_and_latex_show_every_row_of_the_grids(dataset: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["moons", "hepmass_sim"])
-def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset: str) -> None:
+def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset):
     table = table_of(dataset=dataset)
     grids = main_grids(table)
     assert len(grids) == (2 if dataset == "hepmass_sim" else 1)
@@ -63,12 +65,12 @@ def test_every_number_of_the_wide_table_is_that_of_its_cell(dataset: str) -> Non
             assert number == one_decimal(cell.difference).replace("-0.0", "0.0")
 
 
-def test_a_public_frame_has_no_negative_zero_and_as_many_digits_as_asked_for() -> None:
+def test_a_public_frame_has_no_negative_zero_and_as_many_digits_as_asked_for():
     short = public(pd.DataFrame({"a": [1 / 3, -0.0], "b": [True, False]}), significant=3)
     assert short.to_csv(index=False) == "a,b\n0.333,true\n0.0,false\n"
 
 
-def test_counts_of_verdicts_and_distances_are_those_of_the_cells() -> None:
+def test_counts_of_verdicts_and_distances_are_those_of_the_cells():
     table = table_of()
     grid = dict(sections(table))["Distances from the published values, and verdicts"]
     assert isinstance(grid, pd.DataFrame)
@@ -81,7 +83,7 @@ def test_counts_of_verdicts_and_distances_are_those_of_the_cells() -> None:
     assert grid.loc["KRDA", "mean absolute difference"] == one_decimal(gaps.mean())
 
 
-def test_a_lost_repetition_shows_in_its_cell_in_its_means_and_with_its_error() -> None:
+def test_a_lost_repetition_shows_in_its_cell_in_its_means_and_with_its_error():
     values = random_values(plan_of(), 1)
     values["40", "ot"][2] = f"failed: {NASTY}"
     values["50", "ot"] = ["diverged: NaN"] * 5
@@ -96,7 +98,7 @@ def test_a_lost_repetition_shows_in_its_cell_in_its_means_and_with_its_error() -
     assert any("OT, 40°, repetition 3 (seed 102): failed: LinAlgError" in item for item in lost)
 
 
-def test_texts_of_errors_mean_themselves() -> None:
+def test_texts_of_errors_mean_themselves():
     assert "<b>" not in escape(NASTY).replace(r"\<b", "")
     assert escape("- a") == r"\- a"
     assert escape("1. a") == r"1\. a"
@@ -104,13 +106,13 @@ def test_texts_of_errors_mean_themselves() -> None:
     assert latex_escape("a--b") == "a-{}-b"
 
 
-def test_rows_that_are_not_in_the_paper_are_below_a_line_of_their_own() -> None:
+def test_rows_that_are_not_in_the_paper_are_below_a_line_of_their_own():
     labels = [name for name in main_grids(table_of())[0]["Method"] if name]
     assert labels.index("not in the paper") == 12
     assert labels[13:] == [method_label(method) for method in OURS]
 
 
-def test_simulated_data_are_never_judged_and_must_be_called_so() -> None:
+def test_simulated_data_are_never_judged_and_must_be_called_so():
     table = table_of(dataset="hepmass_sim")
     for text in (to_markdown(table), to_latex(table)):
         assert "simulated" in text
@@ -120,13 +122,13 @@ def test_simulated_data_are_never_judged_and_must_be_called_so() -> None:
         Table(plan, runs_of({}))
 
 
-def test_a_trial_run_says_so() -> None:
+def test_a_trial_run_says_so():
     plan = replace(plan_of(), overrides=("protocol=smoke",))
     for write in (to_markdown, to_latex):
         assert "trial run" in write(Table(plan, runs_of({})))
 
 
-def test_data_without_published_values_show_ours_alone() -> None:
+def test_data_without_published_values_show_ours_alone():
     plan = replace(
         plan_of(), dataset="gaussians", paper=(), ours=("quantiles", "krda", "my_method")
     )
@@ -155,15 +157,16 @@ HEAD = r"""\documentclass{article}
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-def test_latex_compiles(tmp_path: Path) -> None:
-    body = to_latex(table_of(dataset="hepmass_sim"))
+@pytest.mark.parametrize("part", [None, "main"])
+def test_latex_compiles(tmp_path, part):
+    body = to_latex(table_of(dataset="hepmass_sim", part=part))
     (tmp_path / "a.tex").write_text(HEAD + body + r"\end{document}")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-def test_a_part_of_a_document_is_replaced_between_its_marks_alone() -> None:
+def test_a_part_of_a_document_is_replaced_between_its_marks_alone():
     marked = "a <!-- x: begin -->{}<!-- x: end --> b"
     assert filled(marked.format(" old "), "x", "new") == marked.format("\nnew\n")
     with pytest.raises(ValueError, match="once each"):

@@ -35,12 +35,9 @@ def test_the_table_holds_each_case_at_its_largest_size_with_27_columns(tmp_path)
 
 def test_the_three_lines_have_krda_and_every_peer(tmp_path):
     row = {"d": 27, "n": 1000, "status": "done", "seconds": 2.0, "peak_mb": 3.0, "ratio": 4.26}
-    claims.write(
-        tmp_path / "transport.csv", [row | {"case": c} for c in ("KR map", "peer, affine")]
-    )
-    claims.write(
-        tmp_path / "scale.csv", [row | {"case": c} for c in ("KRDA.fit", "KRDA.transform")]
-    )
+    files = {"transport": ("KR map", "peer, affine"), "scale": ("KRDA.fit", "KRDA.transform")}
+    for name, cases in files.items():
+        claims.write(tmp_path / f"{name}.csv", [row | {"case": case} for case in cases])
     fit, transform, peers = claims.three_lines(tmp_path).splitlines()
     assert "`KRDA.fit` of 1,000 rows" in fit
     assert "2 seconds, and 3 MB" in transform

@@ -1,14 +1,13 @@
 """Five overlapping subsamples under-cover; five independent samples do not."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from programs import ROOT
 from scipy import stats
 
 from studies.coverage import coverage, report
 
-STATISTICS = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
+STATISTICS = ROOT / "docs" / "statistics.md"
 
 
 def test_coverage_of_independent_and_of_overlapping_samples():

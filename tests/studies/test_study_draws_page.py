@@ -1,11 +1,9 @@
 """What is reported of several draws of moons is what their accuracies say."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from programs import ROOT
 from record_factory import stored
 from scipy import stats
 
@@ -14,7 +12,6 @@ from experiments.reading.markdown import filled
 from experiments.store.records import RecordStore
 from studies.draws_page import KEYS, accuracies, pair_order, ranks, summary, survival
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "results" / "draws"
 COMMITTED = accuracies(FOLDER / "moons.csv")
 
@@ -51,23 +48,14 @@ def test_draw_0_on_the_lattice_is_repetition_0_of_the_committed_records():
 
 
 def test_every_number_of_the_committed_summary_traces_back_to_the_accuracies():
-    """Read as plain CSV and recomputed with numpy, past all code that made the summary."""
-    with (FOLDER / "moons.csv").open(newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    tasks = list(lines[0])[3:]
-
-    def column(positions, method, task):
-        own = [x for x in lines if (x["positions"], x["method"]) == (positions, method)]
-        angles = tasks if task == "mean" else [task]
-        return np.array([[float(x[angle]) for angle in angles] for x in own]).mean(axis=1)
-
-    with (FOLDER / "summary.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        values = column(row["positions"], row["method"], row["task"])
-        minus = column(row["positions"], "krda", row["task"]) - values
+    """Recomputed from the CSV file, past all code that made the summary."""
+    draws = pd.read_csv(FOLDER / "moons.csv", index_col=["positions", "method"])
+    draws["mean"] = draws.drop(columns="draw").mean(axis=1)
+    for row in pd.read_csv(FOLDER / "summary.csv").itertuples():
+        values = draws.loc[(row.positions, row.method), row.task].to_numpy()
+        minus = draws.loc[(row.positions, "krda"), row.task].to_numpy() - values
         n, t = len(values), stats.t.ppf(0.975, len(values) - 1)
-        assert int(row["n"]) == n
+        assert row.n == n
         for name, value in (
             ("mean", values.mean()),
             ("sd", values.std(ddof=1)),
@@ -75,7 +63,7 @@ def test_every_number_of_the_committed_summary_traces_back_to_the_accuracies():
             ("krda_minus", minus.mean()),
             ("krda_minus_half_width", t * minus.std(ddof=1) / np.sqrt(n)),
         ):
-            assert float(row[name]) == pytest.approx(value, abs=1e-6)
+            assert getattr(row, name) == pytest.approx(value, abs=1e-6)
 
 
 def test_the_interval_is_students_over_draws_and_differences_are_within_draws(made):
@@ -100,16 +88,12 @@ def test_a_lost_fit_is_missing_from_the_mean_and_ranks_last(made):
 
 def test_pairs_are_kept_reversed_or_undecided_by_the_interval_of_their_difference(made):
     # The paper's order of these four on the last two angles: KRDA, OT, CDAN, Source only.
-    found = made(
-        {
-            "krda": [[90, 90], [91, 91], [92, 92]],
-            "ot": [[95, 95], [96, 96], [97, 97.5]],
-            "cdan": [[94, 94], [97, 97], [97, 97]],
-            "source_only": [[10, 10], [11, 11], [12, 13]],
-            "target_only": [[99, 99]] * 3,
-        },
-        tasks=("80", "90"),
-    )
+    values = {
+        "krda": [[90, 90], [91, 91], [92, 92]], "ot": [[95, 95], [96, 96], [97, 97.5]],
+        "cdan": [[94, 94], [97, 97], [97, 97]], "source_only": [[10, 10], [11, 11], [12, 13]],
+        "target_only": [[99, 99]] * 3,
+    }  # fmt: skip
+    found = made(values, tasks=("80", "90"))
     (line,) = (line for line in survival(found).splitlines() if "with a star" in line)
     assert "the 6 pairs in the paper's order 3 keep it, 1 are undecided, 2 reversed" in line
     assert line.endswith("(KRDA below OT; KRDA below CDAN).")

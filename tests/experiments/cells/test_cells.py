@@ -27,39 +27,23 @@ def test_two_runs_of_a_cell_give_the_same_record_apart_from_times(method):
     assert without_times(run_cell(cell)) == without_times(first)
 
 
-class Failing:
-    """Stands in for a method: fails in the repetitions that it is told to."""
+def failing_cell(monkeypatch, error):
+    """A cell of four repetitions, of which the second fails."""
+    made = []
 
-    def __init__(self, errors, real):
-        self.errors, self.real, self.n = errors, real, -1
+    def make(self, seed):
+        made.append(seed)
+        if len(made) == 2:
+            raise error
+        return real(self, seed)
 
-    def __call__(self, seed):
-        self.n += 1
-        if self.n in self.errors:
-            raise self.errors[self.n]
-        return self.real(seed)
-
-
-def failing_cell(monkeypatch, errors):
-    cell = make_cell("protocol.n_repetitions=4")
-    factory = Failing(errors, Cell.make_method.__get__(cell))
-    monkeypatch.setattr(Cell, "make_method", lambda self, seed: factory(seed))
-    return cell
-
-
-def test_a_repetition_that_fails_is_recorded_and_the_others_go_on(monkeypatch):
-    errors = {1: ValueError("too small"), 2: DivergenceError("non-finite in epoch 3")}
-    record = run_cell(failing_cell(monkeypatch, errors))
-    assert [o.status for o in record.outcomes] == ["done", "failed", "diverged", "done"]
-    assert record.outcomes[1].error.startswith("ValueError: too small")
-    assert "non-finite in epoch 3" in record.outcomes[2].error
-    assert not record.complete
-    assert len(record.accuracies) == 2
+    real = Cell.make_method
+    monkeypatch.setattr(Cell, "make_method", make)
+    return make_cell("protocol.n_repetitions=4")
 
 
 def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
-    cell = make_cell("+classifier.C=-1")
-    record = run_cell(cell)
+    record = run_cell(make_cell("+classifier.C=-1"))
     error = record.outcomes[0].error
     assert "InvalidParameterError" in error
     assert "[krda/base.py:" in error
@@ -67,27 +51,26 @@ def test_an_error_names_the_place_in_the_repository_and_no_absolute_path():
 
 
 @pytest.mark.parametrize(
-    ("error", "expected"),
+    ("error", "status", "expected"),
     [
-        (
-            ValueError("x\udce9.csv\nand \x1b[31mred\u202e"),
-            r"ValueError: x\udce9.csv and \x1b[31mred",
-        ),
-        (ValueError("y" * 5_000_000), "more characters]"),
-        (SystemExit(0), "SystemExit"),
-        (asyncio.CancelledError("by itself"), "CancelledError"),
+        (ValueError("x\udce9.csv\nand \x1b[31mred\u202e"), "failed",
+         r"ValueError: x\udce9.csv and \x1b[31mred"),
+        (ValueError("y" * 5_000_000), "failed", "more characters]"),
+        (SystemExit(0), "failed", "SystemExit"),
+        (asyncio.CancelledError("by itself"), "failed", "CancelledError"),
+        (DivergenceError("non-finite in epoch 3"), "diverged", "non-finite in epoch 3"),
     ],
-)
-def test_any_error_of_a_method_becomes_a_line_of_the_record_and_stops_nothing(
-    error, expected, monkeypatch
-):
-    record = run_cell(failing_cell(monkeypatch, {1: error}))
-    assert [o.status for o in record.outcomes] == ["done", "failed", "done", "done"]
+)  # fmt: skip
+def test_any_error_is_a_line_of_the_record_and_stops_nothing(error, status, expected, monkeypatch):
+    record = run_cell(failing_cell(monkeypatch, error))
+    assert [o.status for o in record.outcomes] == ["done", status, "done", "done"]
     text = record.outcomes[1].error
     assert expected in text
     assert text.isprintable()
     assert len(text) <= 2000
     assert "test_cells.py" in text, "the place is told in any case"
+    assert not record.complete
+    assert len(record.accuracies) == 3
 
 
 def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tmp_path):
@@ -102,23 +85,15 @@ def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tm
 
 
 def test_data_that_cannot_be_loaded_is_a_state_and_no_crash(tmp_path):
-    cell = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
-    assert cell_state(cell, RecordStore(tmp_path)).state == "missing"
-    store, good = RecordStore(tmp_path), make_cell()
-    store.write(run_cell(good))
-    lost = make_cell()
+    lost = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
+    assert cell_state(lost, RecordStore(tmp_path)).state == "missing"
 
     def no_data(cell):
         raise FileNotFoundError("no such file")
 
-    found = state_of(lost, store.scan().records[0], no_data)
+    found = state_of(make_cell(), run_cell(make_cell()), no_data)
     assert found.state == "unavailable"
     assert "no such file" in found.reason
-
-
-def lost_record(cell, status, error):
-    outcomes = [lost_outcome(cell, r, status, error) for r in range(cell.n_repetitions)]
-    return record_of(cell, cell.data_sha256(), outcomes, {})
 
 
 def test_the_state_of_a_cell_follows_its_record(tmp_path, monkeypatch):
@@ -130,7 +105,8 @@ def test_the_state_of_a_cell_follows_its_record(tmp_path, monkeypatch):
     assert cell_state(cell, store).record == record
     path.write_text(path.read_text().replace('"accuracy": 1', '"accuracy": 0', 1) + " ")
     assert cell_state(cell, store).state == "damaged"
-    store.write(lost_record(cell, "timeout", "too slow"))
+    lost = [lost_outcome(cell, r, "timeout", "too slow") for r in range(cell.n_repetitions)]
+    store.write(record_of(cell, cell.data_sha256(), lost, {}))
     assert cell_state(cell, store).state == "failed"
     store.write(record)
     changed = make_cell()
@@ -145,12 +121,9 @@ def test_the_identity_covers_config_data_code_and_libraries():
         return cell.identity("ab")
 
     identities = {
-        identity(),
-        identity(code="0" * 64),
-        identity(libraries={"numpy": "0"}),
-        make_cell().identity("cd"),
-        make_cell("+classifier.C=2").identity("ab"),
-    }
+        identity(), identity(code="0" * 64), identity(libraries={"numpy": "0"}),
+        make_cell().identity("cd"), make_cell("+classifier.C=2").identity("ab"),
+    }  # fmt: skip
     assert len(identities) == 5
 
 

@@ -50,21 +50,16 @@ ALLOWED_DEFAULTS = {
     "KRDA": {"alignment", "n_orders"},
     "OptimalTransport": {"reg_e", "reg_cl", "max_iter", "norm"},
     "SubspaceAlignment": {"scale"},
-    "DANN": {"validation_fraction", "patience"},
-    "CDAN": {"validation_fraction", "patience"},
-    "SHOT": {"validation_fraction", "patience"},
-    "DAN": {"validation_fraction", "patience"},
-    "JAN": {"validation_fraction", "patience"},
+    **{
+        name: {"validation_fraction", "patience"} for name in ("DANN", "CDAN", "SHOT", "DAN", "JAN")
+    },
 }
 
 
-def test_every_method_has_a_label_of_its_own_and_a_family():
+def test_every_method_has_a_label_of_its_own_and_a_family_and_a_foreign_one_its_name():
     assert len({about(method)["label"] for method in METHODS}) == len(METHODS)
     families = {about(method)["family"] for method in METHODS}
     assert families == {"reference", "alignment", "transport", "reweighting", "deep"}
-
-
-def test_a_method_that_the_repository_does_not_have_is_called_by_its_name():
     assert about("mine") == {"label": "mine", "meaning": "", "family": ""}
 
 
@@ -98,16 +93,12 @@ def test_settings_that_change_numbers_give_another_cell_and_others_do_not():
 
     default = sha("method=krda")
     assert sha("method=krda", "runtime.results=elsewhere", "runtime.force=true") == default
-    others = {
-        sha("method=krda", "method.n_components=3"),
-        sha("method=krda", "classifier=linear_svc"),
-        sha("method=krda", "dataset.angle=50"),
-        sha("method=krda", "dataset.data.noise=0.1"),
-        sha("method=krda", "protocol.n_repetitions=10"),
-        sha("method=krda_reversed"),
-        sha("method=krda", SMOKE),
-    }
-    assert len(others | {default}) == 8
+    changes = (
+        "method.n_components=3", "classifier=linear_svc", "dataset.angle=50",
+        "dataset.data.noise=0.1", "protocol.n_repetitions=10", SMOKE,
+    )  # fmt: skip
+    others = {sha("method=krda", change) for change in changes}
+    assert len(others | {default, sha("method=krda_reversed")}) == 8
 
 
 @pytest.mark.parametrize(

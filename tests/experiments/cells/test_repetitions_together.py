@@ -39,9 +39,7 @@ def test_one_after_another_gives_the_same_outcomes(tmp_path, programs):
     assert alone == list(run_cell(cell).accuracies)
 
 
-def test_an_error_of_the_whole_lets_each_repetition_run_alone_and_is_printed(
-    tmp_path, monkeypatch, capsys
-):
+def test_after_an_error_of_the_whole_each_repetition_runs_alone(tmp_path, monkeypatch, capsys):
     def broken(cls, methods, domains):
         raise MemoryError("too many models")
 

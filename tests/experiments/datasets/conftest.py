@@ -1,6 +1,4 @@
 import csv
-from collections.abc import Callable
-from pathlib import Path
 
 import pooch
 import pytest
@@ -9,7 +7,7 @@ from experiments.datasets import raw
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """An empty cache, and no folder of one's own."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(raw, "cache_directory", lambda: folder)
@@ -19,7 +17,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data_dir(tmp_path, cache, monkeypatch):
     """``$KRDA_DATA_DIR``, empty."""
     folder = tmp_path / "data"
     folder.mkdir()
@@ -28,25 +26,20 @@ def data_dir(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def official(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def official(tmp_path, monkeypatch):
     """Make the files of a folder the official raw files of the data set of that name.
 
     Their address is the discard port of this computer, where nothing listens: downloads fail.
     """
 
-    def make(folder: Path) -> None:
+    def make(folder):
         listed = tmp_path / "raw_files.csv"
         with listed.open("w", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(raw.RawFile._fields)
             for path in sorted(folder.iterdir()):
-                row = (
-                    folder.name,
-                    path.name,
-                    pooch.file_hash(str(path)),
-                    f"http://127.0.0.1:9/{path.name}",
-                )
-                writer.writerow(row)
+                address = f"http://127.0.0.1:9/{path.name}"
+                writer.writerow([folder.name, path.name, pooch.file_hash(str(path)), address])
         monkeypatch.setattr(raw, "_LIST", listed)
 
     return make

@@ -3,12 +3,12 @@
 import json
 import os
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
 from experiments.datasets import raw
 from experiments.datasets.amazon import (
@@ -21,20 +21,14 @@ from experiments.datasets.amazon import (
     read_metadata,
 )
 from experiments.encoding import reviews as reviews_module
-from experiments.encoding.encoder import (
-    SourceEncoder,
-    describe_run,
-    encode_domains,
-)
+from experiments.encoding.encoder import SourceEncoder, describe_run, encode_domains
 from experiments.encoding.reviews import Reviews, load_reviews
 from scripts import encode_amazon
 
 N_TERMS = 30
 
-RawReviews = dict[tuple[str, str], Reviews]
 
-
-def made_up(n: int, random: np.random.RandomState) -> Reviews:
+def made_up(n, random):
     """Reviews in which the first ten terms praise and the next ten complain."""
     y = np.where(np.arange(n) % 2 == 0, 1, -1)
     rates = np.full((n, N_TERMS), 0.3)
@@ -42,17 +36,8 @@ def made_up(n: int, random: np.random.RandomState) -> Reviews:
     return Reviews(sparse.csr_array(random.poisson(rates).astype(np.float64)), y)
 
 
-def as_svmlight(reviews: Reviews) -> str:
-    """Rows as text in the raw files' form: labels and integers, indices from 0."""
-    lines = []
-    for row, label in zip(reviews.X.toarray(), reviews.y, strict=True):
-        terms = " ".join(f"{index}:{int(row[index])}" for index in np.flatnonzero(row))
-        lines.append(f"{label} {terms}".rstrip())
-    return "\n".join(lines) + "\n"
-
-
 @pytest.fixture(scope="module")
-def reviews() -> RawReviews:
+def reviews():
     random = np.random.RandomState(3)
     return {
         (domain, split): made_up(60 if split == "train" else 30, random)
@@ -62,22 +47,19 @@ def reviews() -> RawReviews:
 
 
 @pytest.fixture
-def raw_folder(
-    reviews: RawReviews, data_dir: Path, official, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def raw_folder(reviews, data_dir, official, monkeypatch):
     """Eight made-up files in place of the official ones."""
     folder = data_dir / "amazon"
     folder.mkdir()
     for (domain, split), rows in reviews.items():
-        (folder / f"{DOMAINS[domain]}_{split}.svmlight").write_text(as_svmlight(rows))
+        path = folder / f"{DOMAINS[domain]}_{split}.svmlight"
+        dump_svmlight_file(rows.X, rows.y, str(path))
     official(folder)
     monkeypatch.setattr(reviews_module, "N_TERMS", N_TERMS)
     return folder
 
 
-def test_svmlight_rows_come_back_as_counts_and_labels(
-    raw_folder: Path, official, reviews: RawReviews
-) -> None:
+def test_svmlight_rows_come_back_as_counts_and_labels(raw_folder, official, reviews):
     with (raw_folder / "books_train.svmlight").open("a") as stream:
         stream.write("-1\n")  # a row without any term
     official(raw_folder)
@@ -89,7 +71,7 @@ def test_svmlight_rows_come_back_as_counts_and_labels(
     assert np.array_equal(y, [*reviews["B", "train"].y, -1])
 
 
-def test_before_training_the_encoding_is_the_documented_formula(reviews: RawReviews) -> None:
+def test_before_training_the_encoding_is_the_documented_formula(reviews):
     encode, _ = SourceEncoder(learning_rate=1e-300, epochs=1).fit(*reviews["B", "train"], 7)
     random = np.random.RandomState(7)
     W1, W2 = (
@@ -101,7 +83,7 @@ def test_before_training_the_encoding_is_the_documented_formula(reviews: RawRevi
     )
 
 
-def test_encoders_see_their_source_alone(reviews: RawReviews) -> None:
+def test_encoders_see_their_source_alone(reviews):
     """Permute a target's rows and turn its labels: the other domains' encoders are the same."""
     before = encode_domains(reviews)
     order = np.random.RandomState(0).permutation(60)
@@ -118,9 +100,7 @@ def test_encoders_see_their_source_alone(reviews: RawReviews) -> None:
     assert not np.allclose(after[encoding_key("D", "B", "test")], before["X_D_B_test"], atol=1e-2)
 
 
-def test_the_command_gives_the_same_bytes_twice(
-    raw_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_gives_the_same_bytes_twice(raw_folder, tmp_path, capsys):
     outputs = [tmp_path / "one.npz", tmp_path / "two.npz"]
     for number, output in enumerate(outputs, start=1):
         torch.manual_seed(number)
@@ -139,7 +119,7 @@ def test_the_command_gives_the_same_bytes_twice(
     assert task.X_test.shape == (30, 5)
 
 
-def test_the_committed_encodings_have_the_documented_settings() -> None:
+def test_the_committed_encodings_have_the_documented_settings():
     assert read_metadata()["encoder"] == json.loads(describe_run({}, SourceEncoder(), 0))["encoder"]
 
 
@@ -148,7 +128,7 @@ def test_the_committed_encodings_have_the_documented_settings() -> None:
     not os.environ.get(raw.DATA_DIR_VARIABLE),
     reason="KRDA_DATA_DIR is not set: the raw Amazon files are not in the repository",
 )
-def test_the_committed_encodings_are_those_of_the_raw_files() -> None:
+def test_the_committed_encodings_are_those_of_the_raw_files():
     again = encode_domains(load_reviews(download=False))
     committed = read_arrays(DEFAULT_PATH)
     assert set(again) == set(committed) - {"metadata"}

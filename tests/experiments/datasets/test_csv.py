@@ -16,13 +16,9 @@ def files(tmp_path):
     paths = {}
     for name, offset in (("source", 0.0), ("target", 10.0)):
         y = rng.integers(0, 2, 60)
-        frame = pd.DataFrame(
-            {
-                "size": offset + 4 * y + rng.normal(size=60),
-                "plan": rng.choice(["basic", "full"], 60),
-                "label": np.where(y, "yes", "no"),
-            }
-        )
+        frame = pd.DataFrame({"size": offset + 4 * y + rng.normal(size=60)})
+        frame["plan"] = rng.choice(["basic", "full"], 60)
+        frame["label"] = np.where(y, "yes", "no")
         paths[name] = str(tmp_path / f"{name}.csv")
         frame.to_csv(paths[name], index=False)
     return paths
@@ -47,8 +43,7 @@ def test_a_part_of_the_rows_of_a_sorted_file_is_a_random_part(files):
 
 
 def test_a_target_without_labels_is_scored_by_agreement_with_the_source_as_it_is(files):
-    frame = pd.read_csv(files["target"]).drop(columns="label")
-    frame.to_csv(files["target"], index=False)
+    pd.read_csv(files["target"]).drop(columns="label").to_csv(files["target"], index=False)
     with pytest.raises(ValueError, match="score=agreement"):
         Csv(**files, label="label").task("own")
     data = [f"dataset.data.{key}={value}" for key, value in files.items()]

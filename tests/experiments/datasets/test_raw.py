@@ -2,9 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -18,11 +16,11 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture
-def server() -> Iterator[str]:
+def server():
     """Serve the content at /good, a changed one at /other, a connection cut short at /cut."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def do_GET(self):
             if self.path not in ("/good", "/other", "/cut"):
                 self.send_error(404)
                 return
@@ -32,7 +30,7 @@ def server() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body[:5] if self.path == "/cut" else body)
 
-        def log_message(self, *args: object) -> None:
+        def log_message(self, *args):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
@@ -43,18 +41,18 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def toy(url: str = NOWHERE) -> RawFile:
+def toy(url=NOWHERE):
     return RawFile(folder="toy", name="reviews.svmlight", sha256=SHA256, url=url)
 
 
-def place(folder: Path, content: bytes = CONTENT) -> Path:
+def place(folder, content=CONTENT):
     path = folder / "toy" / "reviews.svmlight"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
 
 
-def test_the_data_folder_comes_before_the_cache(data_dir: Path, cache: Path) -> None:
+def test_the_data_folder_comes_before_the_cache(data_dir, cache):
     assert not is_there(toy())
     cached = place(cache)
     assert find(toy()) == cached
@@ -63,7 +61,7 @@ def test_the_data_folder_comes_before_the_cache(data_dir: Path, cache: Path) -> 
     assert is_there(toy())
 
 
-def test_a_file_that_is_nowhere_is_downloaded_into_the_cache_once(server: str, cache: Path) -> None:
+def test_a_file_that_is_nowhere_is_downloaded_into_the_cache_once(server, cache):
     path = find(toy(f"{server}/good"))
     assert path == cache / "toy" / "reviews.svmlight"
     assert path.read_bytes() == CONTENT
@@ -72,9 +70,7 @@ def test_a_file_that_is_nowhere_is_downloaded_into_the_cache_once(server: str, c
 
 @pytest.mark.parametrize("content", [CONTENT.replace(b"7", b"8"), b""])
 @pytest.mark.parametrize("where", ["data", "cache"])
-def test_a_wrong_checksum_is_an_error_and_no_reason_to_look_further(
-    content: bytes, where: str, data_dir: Path, cache: Path, server: str
-) -> None:
+def test_a_wrong_checksum_is_an_error_wherever_it_is(content, where, data_dir, cache, server):
     path = place(data_dir if where == "data" else cache, content)
     if where == "data":
         place(cache)  # a right copy further down must not hide the damaged one
@@ -86,7 +82,7 @@ def test_a_wrong_checksum_is_an_error_and_no_reason_to_look_further(
     assert path.read_bytes() == content
 
 
-def test_a_missing_file_without_download_says_where_to_put_it(data_dir: Path, cache: Path) -> None:
+def test_a_missing_file_without_download_says_where_to_put_it(data_dir, cache):
     with pytest.raises(RawDataError) as caught:
         find(toy(), download=False)
     message = str(caught.value)
@@ -96,9 +92,7 @@ def test_a_missing_file_without_download_says_where_to_put_it(data_dir: Path, ca
 
 
 @pytest.mark.parametrize("page", ["/other", "/cut", None])
-def test_a_failed_download_leaves_nothing_and_says_what_to_do(
-    page: str | None, server: str, cache: Path
-) -> None:
+def test_a_failed_download_leaves_nothing_and_says_what_to_do(page, server, cache):
     url = NOWHERE if page is None else server + page
     with pytest.raises(RawDataError, match=r"could not be downloaded.*by hand") as caught:
         find(toy(url))
@@ -107,7 +101,7 @@ def test_a_failed_download_leaves_nothing_and_says_what_to_do(
     assert [path for path in cache.rglob("*") if path.is_file()] == []
 
 
-def test_the_list_names_each_raw_file_once_with_checksum_and_address() -> None:
+def test_the_list_names_each_raw_file_once_with_checksum_and_address():
     files = [*raw_files("amazon"), *raw_files("hepmass")]
     assert len({file.name for file in files}) == len({file.sha256 for file in files}) == 10
     for file in files:
@@ -116,9 +110,7 @@ def test_the_list_names_each_raw_file_once_with_checksum_and_address() -> None:
         assert file.url.endswith(f"/{file.name}")
 
 
-def test_the_command_verifies_every_file_before_it_fails(
-    data_dir: Path, official, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_verifies_every_file_before_it_fails(data_dir, official, capsys):
     folder = data_dir / "amazon"
     folder.mkdir()
     for name in ("absent", "damaged", "good"):

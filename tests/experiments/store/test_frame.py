@@ -1,12 +1,8 @@
-from pathlib import Path
-
 import pandas as pd
 from record_factory import make_record
 
 from experiments.store.frame import COLUMNS, to_frame, write_all_csv
 from experiments.store.records import RecordStore
-
-COMMITTED = Path(__file__).parents[3] / "results"
 
 
 def test_a_row_is_a_repetition_and_failed_ones_are_rows(tmp_path):
@@ -40,9 +36,3 @@ def test_the_csv_holds_every_digit_and_no_error(tmp_path):
     assert list(read.columns) == [name for name in COLUMNS if name != "error"]
     assert read.accuracy[0] == 0.1 + 0.2
     assert pd.isna(read.accuracy[1])
-
-
-def test_the_committed_records_are_all_read():
-    store = RecordStore(COMMITTED / "records")
-    assert not store.scan().damaged
-    assert len(to_frame(COMMITTED)) == sum(len(record.outcomes) for record in store.scan())

@@ -39,15 +39,9 @@ def test_a_checkout_has_its_revision_and_says_whether_it_is_as_committed(checkou
     assert provenance._revision() == found | {"git_clean": False}
 
 
-def test_the_revision_of_a_repository_around_is_not_taken_for_that_of_the_code(
-    checkout, monkeypatch
-):
-    inside = checkout / "vendored"
-    inside.mkdir()
-    monkeypatch.setattr(provenance, "_ROOT", inside)
-    assert provenance._revision() == {"git_revision": None, "git_clean": None}
-
-
-def test_outside_of_any_repository_there_is_no_revision(checkout, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "_ROOT", tmp_path)
+@pytest.mark.parametrize("folder", ["root/vendored", "."])
+def test_a_folder_that_is_no_checkout_itself_has_no_revision(checkout, folder, monkeypatch):
+    place = checkout.parent / folder
+    place.mkdir(exist_ok=True)
+    monkeypatch.setattr(provenance, "_ROOT", place)
     assert provenance._revision() == {"git_revision": None, "git_clean": None}

@@ -1,60 +1,35 @@
 """The store of records: what it writes comes back, and what it did not write is noticed."""
 
-from __future__ import annotations
-
-import dataclasses
 import json
 import os
 import random
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import record_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_factory import make_outcome
 
-from experiments.store.records import (
-    SCHEMA,
-    Outcome,
-    Record,
-    RecordError,
-    RecordStore,
-    dumps,
-    loads,
-)
+from experiments.store.records import SCHEMA, RecordError, RecordStore, dumps, loads
 from experiments.store.text import canonical_json, one_line, sha256_of
 
-ROOT = Path(__file__).resolve().parents[3]
+
+def make_record(**changes):
+    if "config" in changes:
+        changes = {"config_sha256": sha256_of(changes["config"])} | changes
+    record = record_factory.make_record("moons", "40", "krda", 0.7, 0.72, 0.74, 0.76, 0.78)
+    return replace(record, **changes)
 
 
-def done(repetition: int, accuracy: float = 0.75) -> Outcome:
-    return Outcome(repetition, 10 + repetition, "done", accuracy, accuracy, 1.5, 0.25, None)
-
-
-def failed(repetition: int, error: str = "RuntimeError: no convergence") -> Outcome:
-    return Outcome(repetition, 10 + repetition, "failed", None, None, 0.5, None, error)
-
-
-def make_record(**changes: object) -> Record:
-    config = changes.pop("config", {"method": {"name": "krda", "steps": 400, "lr": 0.01}})
-    digest = changes.pop("config_sha256", None)
-    values: dict[str, object] = {
-        "dataset": "moons",
-        "task": "40",
-        "method": "krda",
-        "identity": "1d" * 32,
-        "config_sha256": sha256_of(config) if digest is None else digest,
-        "config": config,
-        "data_sha256": "da" * 32,
-        "code_fingerprint": "c0de" * 16,
-        "outcomes": tuple(done(i, 0.7 + i / 50) for i in range(5)),
-        "environment": {"python": "3.11", "threads": 1},
-    }
-    return Record(**(values | changes))  # type: ignore[arg-type]
+DONE = make_outcome(0, 0.75)
+INCOMPLETE = (make_outcome(0, "failed: RuntimeError: no convergence"),)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> RecordStore:
+def store(tmp_path):
     return RecordStore(tmp_path / "records")
 
 
@@ -62,68 +37,59 @@ values = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=F
 errors = st.text(st.characters(), min_size=1).filter(lambda text: text.strip() != "")
 
 
-class TestRoundTrip:
-    @settings(max_examples=100)
-    @given(
-        st.dictionaries(st.text(), st.lists(values)), st.floats(0, 1), st.integers(0, 2**64), errors
-    )
-    def test_any_valid_record_comes_back_equal(
-        self, config: dict[str, object], accuracy: float, seed: int, error: str
-    ) -> None:
-        outcomes = (dataclasses.replace(done(0, accuracy), seed=seed), failed(1, error))
-        record = make_record(config=config, outcomes=outcomes, environment=config)
-        with tempfile.TemporaryDirectory() as directory:
-            store = RecordStore(Path(directory))
-            path = store.write(record)
-            assert store.read(path) == record
-            assert store.get("moons", "40", "krda", record.config_sha256) == record
-            assert list(store.scan()) == [record]
-
-    def test_file_name_is_method_and_twelve_digits_of_the_config(self, store: RecordStore) -> None:
-        record = make_record()
+@settings(max_examples=100)
+@given(st.dictionaries(st.text(), st.lists(values)), st.floats(0, 1), st.integers(0, 2**64), errors)
+def test_any_valid_record_comes_back_equal(config, accuracy, seed, error):
+    outcomes = (replace(make_outcome(0, accuracy), seed=seed), make_outcome(1, f"failed: {error}"))
+    record = make_record(config=config, outcomes=outcomes, environment=config)
+    with tempfile.TemporaryDirectory() as directory:
+        store = RecordStore(Path(directory))
         path = store.write(record)
-        expected = store.root / "moons" / "40" / f"krda-{record.config_sha256[:12]}.json"
-        assert path == expected
-        assert [p for p in store.root.rglob("*") if p.is_file()] == [expected]
-
-    def test_file_is_canonical_json_with_its_checksum(self, store: RecordStore) -> None:
-        text = store.write(make_record()).read_text("ascii")
-        content = json.loads(text)
-        checksum = content.pop("sha256")
-        assert checksum == sha256_of(content)
-        assert text == json.dumps(content | {"sha256": checksum}, sort_keys=True, indent=1) + "\n"
+        assert store.read(path) == record
+        assert store.get("moons", "40", "krda", record.config_sha256) == record
+        assert list(store.scan()) == [record]
 
 
-class TestSuperseding:
-    def test_same_config_is_replaced_even_with_another_identity(self, store: RecordStore) -> None:
-        store.write(make_record())
-        newer = make_record(identity="2e" * 32, outcomes=(failed(0),))
-        store.write(newer)
-        assert list(store.scan()) == [newer]
+def test_a_file_is_canonical_json_with_its_checksum_and_named_by_method_and_config(store):
+    record = make_record()
+    path = store.write(record)
+    assert path == store.root / "moons" / "40" / f"krda-{record.config_sha256[:12]}.json"
+    assert [p for p in store.root.rglob("*") if p.is_file()] == [path]
+    content = json.loads(path.read_text("ascii"))
+    checksum = content.pop("sha256")
+    assert checksum == sha256_of(content)
+    canonical = json.dumps(content | {"sha256": checksum}, sort_keys=True, indent=1) + "\n"
+    assert path.read_text("ascii") == canonical
 
-    def test_complete_record_survives_a_failed_one_of_the_same_identity(
-        self, store: RecordStore
-    ) -> None:
-        complete = make_record()
-        path = store.write(complete)
-        assert store.write(make_record(outcomes=(failed(0),))) == path
-        assert store.read(path) == complete
 
-    def test_damaged_record_gives_way_to_any(self, store: RecordStore) -> None:
-        path = store.write(make_record())
-        path.write_bytes(b"{")
-        incomplete = make_record(outcomes=(failed(0),))
-        store.write(incomplete)
-        assert store.read(path) == incomplete
+def test_same_config_is_replaced_even_with_another_identity(store):
+    store.write(make_record())
+    newer = make_record(identity="2e" * 32, outcomes=INCOMPLETE)
+    store.write(newer)
+    assert list(store.scan()) == [newer]
+
+
+def test_complete_record_survives_a_failed_one_of_the_same_identity(store):
+    path = store.write(make_record())
+    assert store.write(make_record(outcomes=INCOMPLETE)) == path
+    assert store.read(path) == make_record()
+
+
+def test_damaged_record_gives_way_to_any(store):
+    path = store.write(make_record())
+    path.write_bytes(b"{")
+    incomplete = make_record(outcomes=INCOMPLETE)
+    store.write(incomplete)
+    assert store.read(path) == incomplete
 
 
 @pytest.mark.parametrize("name", ["..", "../../etc", ".hidden", "40\n", "40°", "", "a" * 101])
-def test_a_name_that_is_no_place_in_the_store_is_refused(name: str, store: RecordStore) -> None:
+def test_a_name_that_is_no_place_in_the_store_is_refused(name, store):
     with pytest.raises(ValueError, match="must be 1 to 100 letters"):
         store.write(make_record(task=name))
 
 
-def resigned(record: Record, **changes: object) -> bytes:
+def resigned(record, **changes):
     """The record's text with fields changed behind the back of Record, the checksum made anew."""
     content = json.loads(dumps(record))
     del content["sha256"]
@@ -133,7 +99,7 @@ def resigned(record: Record, **changes: object) -> bytes:
 
 @settings(max_examples=100)
 @given(st.text(st.characters()))
-def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text: str) -> None:
+def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text):
     line = one_line(text)
     assert line.isprintable()
     assert one_line(line) == line
@@ -141,7 +107,7 @@ def test_any_error_becomes_one_line_that_can_be_printed_and_stays_as_it_is(text:
 
 
 TEXT = dumps(make_record()).encode("ascii")
-DAMAGE: dict[str, tuple[bytes, str]] = {
+DAMAGE = {
     "empty": (b"", "no valid record"),
     "a list": (b"[]\n", "no valid record"),
     "newline lost": (TEXT[:-1], "checksum"),
@@ -153,67 +119,49 @@ DAMAGE: dict[str, tuple[bytes, str]] = {
     "task that climbs": (resigned(make_record(), task="../40"), "task must be"),
     "outcome no object": (resigned(make_record(), outcomes=[1]), r"\w"),
     "another task, signed": (resigned(make_record(), task="50"), "belongs to"),
+    "another method, signed": (resigned(make_record(), method="ot"), "belongs to"),
     "another config, signed": (resigned(make_record(), config_sha256="ab" * 32), "belongs to"),
 }
 
 
-def assert_noticed(store: RecordStore, path: Path, reason: str = "") -> None:
-    """The file raises when read, and a scan names it, with the reason, and nothing else."""
+@pytest.mark.parametrize(("text", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_every_kind_of_damage_is_an_error_and_named_by_a_scan(store, text, reason):
+    assert text != TEXT
+    path = store.write(make_record())
+    other = make_record(task="50")
+    store.write(other)
+    path.write_bytes(text)
     with pytest.raises(RecordError, match=reason) as caught:
         store.read(path)
     assert caught.value.path == path
+    with pytest.raises(RecordError):
+        store.get("moons", "40", "krda", make_record().config_sha256)
     scan = store.scan()
-    assert [damage.path for damage in scan.damaged] == [path]
-    assert scan.damaged[0].reason == caught.value.reason
-    assert caught.value.reason in str(caught.value)
+    assert list(scan) == [other]
+    reason = caught.value.reason
+    assert [(damage.path, damage.reason) for damage in scan.damaged] == [(path, reason)]
+    assert reason in str(caught.value)
 
 
-class TestDamage:
-    @pytest.mark.parametrize(("text", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
-    def test_each_kind_is_noticed(self, store: RecordStore, text: bytes, reason: str) -> None:
-        assert text != TEXT
-        path = store.write(make_record())
-        other = make_record(task="50")
-        store.write(other)
-        path.write_bytes(text)
-        assert_noticed(store, path, reason)
-        assert list(store.scan()) == [other]
-        with pytest.raises(RecordError):
-            store.get("moons", "40", "krda", make_record().config_sha256)
-
-    def test_every_single_flipped_bit_is_noticed(self) -> None:
-        generator = random.Random(0)
-        for position in range(len(TEXT)):
-            flipped = bytearray(TEXT)
-            flipped[position] ^= 1 << generator.randrange(8)
-            with pytest.raises(ValueError, match=r"\w"):
-                loads(bytes(flipped))
-
-    def test_copy_under_another_name_is_noticed(self, store: RecordStore) -> None:
-        path = store.write(make_record())
-        copy = path.with_name(path.name.replace("krda", "ot"))
-        copy.write_bytes(path.read_bytes())
-        assert_noticed(store, copy, "belongs to")
-        assert list(store.scan()) == [make_record()]
+def test_every_single_flipped_bit_is_noticed():
+    generator = random.Random(0)
+    for position in range(len(TEXT)):
+        flipped = bytearray(TEXT)
+        flipped[position] ^= 1 << generator.randrange(8)
+        with pytest.raises(ValueError, match=r"\w"):
+            loads(bytes(flipped))
 
 
-class TestTemporaryFiles:
-    def test_data_reach_the_disk_before_the_name(
-        self, store: RecordStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        steps = []
-        fsync, replace = os.fsync, Path.replace
+def test_data_reach_the_disk_before_the_name(store, monkeypatch):
+    steps = []
+    fsync, rename = os.fsync, Path.replace
 
-        def watch_fsync(descriptor: int) -> None:
-            steps.append("sync")
-            fsync(descriptor)
+    def watch_rename(path, target):
+        assert path.parent == target.parent
+        steps.append("rename")
+        return rename(path, target)
 
-        def watch_replace(self: Path, target: Path) -> Path:
-            assert self.parent == target.parent
-            steps.append("rename")
-            return replace(self, target)
-
-        monkeypatch.setattr(os, "fsync", watch_fsync)
-        monkeypatch.setattr(Path, "replace", watch_replace)
-        store.write(make_record())
-        assert steps == ["sync", "rename"]
+    monkeypatch.setattr(os, "fsync", lambda descriptor: steps.append("sync") or fsync(descriptor))
+    monkeypatch.setattr(Path, "replace", watch_rename)
+    store.write(make_record())
+    assert steps == ["sync", "rename"]

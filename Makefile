@@ -11,7 +11,7 @@ METHOD ?=
 JOBS ?=
 RESULTS ?=
 # A misspelt variable would run everything.
-ifneq ($(TABLES)$(METHODS),)
+ifneq ($(findstring command line,$(origin TABLES) $(origin METHODS)),)
 $(error The variables are TABLE and METHOD, such as TABLE="moons amazon")
 endif
 # A sample of the benchmark in under a minute: make bench QUICK=1

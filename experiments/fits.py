@@ -133,7 +133,10 @@ def _fits_of(plan: TablePlan) -> Iterator[tuple[str, Cell, Make]]:
 def _update(path: Path, cell: Cell, plan: TablePlan, make: Make) -> None:
     """Make a cell's numbers unless they are stored."""
     identity = stored_identity(cell)
-    stored, of = load(path) if path.is_file() else (None, "")
+    try:
+        stored, of = load(path)
+    except (OSError, ValueError):  # nothing is stored, or it is damaged
+        stored, of = None, ""
     if make is not marginals:
         if of != identity:
             save(make(cell), path, identity, digits=7 if make is transport_rows else 5)

@@ -163,7 +163,7 @@ def run_plans(
         cells = [cell for own in by_plan.values() for cell in own]
         states = [(cell, cell_state(cell, store)) for cell in cells]
         todo = [cell for cell, found in states if found.state != "done"]
-        seconds = estimates([options.results, COMMITTED_RESULTS] if todo else [])
+        seconds = estimates([options.results, COMMITTED_RESULTS]) if todo else {}
     for _, found in states:
         if found.state == "damaged":
             say(f"{found.reason}: computed again")

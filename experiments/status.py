@@ -47,7 +47,9 @@ def show_status(
             trusted = (lambda _, r=record: r.data_sha256,) if record and not check else ()
             found = CellState("damaged") if path in damaged else state_of(cell, record, *trusted)
             counts[found.state] += 1
-            if found.state == "unavailable":
+            if found.state == "damaged":
+                damaged.setdefault(path, str(found.reason))
+            elif found.state == "unavailable":
                 notes[f"unavailable data: {found.reason}"] += 1
             elif found.state == "stale" and check:
                 notes[f"stale: {cell.label}"] += 1

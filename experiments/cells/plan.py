@@ -34,7 +34,7 @@ class TablePlan:
     ours: tuple[str, ...]
     test_rows: int
     aside: tuple[str, ...] = ()
-    kept_label: str = ""
+    kept_label: str = "mean of the others"
     aside_why: str = ""
     overrides: tuple[str, ...] = ()
     part: str | None = None

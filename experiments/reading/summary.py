@@ -55,10 +55,12 @@ def sentence(tables: Sequence[Table]) -> str:
     own = judged(tables).query("method == @KRDA")
     counts = []
     for table in tables:
-        if len(of := own.verdict[own.dataset == table.plan.dataset]):
-            count = f"{(of == Verdict.REPRODUCED).sum()} of {len(of)} on {short(table)}"
+        verdicts = own.verdict[own.dataset == table.plan.dataset]
+        if len(verdicts):
+            n = (verdicts == Verdict.REPRODUCED).sum()
             alike = table.worth.telling.get(KRDA) == "not telling"
-            counts.append(count + " (which other methods reach, too)" * alike)
+            others = " (which other methods reach, too)" if alike else ""
+            counts.append(f"{n} of {len(verdicts)} on {short(table)}{others}")
     among_paper, among_all = (sum(pair[i] == KRDA for pair in led) for i in range(2))
     reproduced = ", ".join(counts) or "none to judge"
     return (

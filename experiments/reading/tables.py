@@ -89,13 +89,14 @@ def sections(table: Table) -> Iterator[tuple[str, pd.DataFrame | list[str]]]:
             yield "" if part else "Balanced accuracy", grid
     if len(table.placebo):
         yield (
-            "What 'reproduced' is worth: published cells that their own row, and others, reproduce",
+            "Placebo: published cells that their own row, and other rows, reproduce",
             _placebo(table),
         )
         telling = (
-            "A column is telling if its own method reproduces a share of it that is at least "
-            f"{MARGIN:g} points above the mean share of the other methods, and that mean is at "
-            f"most {HALF:g} %. Else 'reproduced' says that the accuracies are close, and no more."
+            "It says what 'reproduced' is worth. A column is telling if its own row reproduces a "
+            f"share of it that is at least {MARGIN:g} points above the mean share of the other "
+            f"rows, and that mean is at most {HALF:g} %. Else 'reproduced' says that the "
+            "accuracies are close, and no more."
         )
         yield "", [telling]
     odds = [

@@ -90,8 +90,8 @@ def caption(table: Table) -> list[str]:
         "Bold: the interval overlaps that of the best mean on the task, among the methods with all "
         "repetitions done; Source only and Target only do not compete.",
         "mean: over the tasks, with the interval over the repetitions' means over the tasks. "
-        f"{MISSING}: no record. (k/n): only k of n repetitions are done. †: a mean without some "
-        "tasks, which (k/m tasks) counts, or with such cells.",
+        f"{MISSING}: no record. (k/n): only k of n repetitions are done. †: a mean that includes "
+        "such cells. (k/m tasks): a mean over k of m tasks only.",
         *(f"{label}: {plan.aside_why}" for label in list(table.means)[1:]),
     ]
     if table.published:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column
 
 from experiments.cells.cell import Cell
+from experiments.store.frame import to_frame
 
 if TYPE_CHECKING:
     from experiments.running.engine import Ended
@@ -21,11 +22,8 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 def estimates(results: Iterable[Path]) -> dict[str, float]:
-    """Seconds of a repetition by config, as ``all.csv`` of some results says, of stale ones too."""
-    paths = [path for directory in results if (path := directory / "all.csv").is_file()]
-    if not paths:
-        return {}
-    frame = pd.concat(pd.read_csv(path, dtype={"config": str}) for path in paths)
+    """Seconds of a repetition by config, as the records in some results say, stale ones too."""
+    frame = pd.concat(to_frame(directory) for directory in results)
     seconds: pd.Series = frame.fit_seconds + frame.predict_seconds
     return seconds.groupby(frame.config).mean().dropna().to_dict()
 

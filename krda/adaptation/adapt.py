@@ -243,20 +243,22 @@ class Pair:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
         if method not in self.fitted:
             each = self._seconds_of_fit
-            times = "up to 4 times " if method == "auto" else ""
-            self.progress(f"fitting {count}{method}" + (each and f" ({times}{each})"))
+            most = "up to 4 classifiers, each" if method == "auto" else "its classifier"
+            self.progress(f"fitting {count}{method}" + (each and f" ({most} {each})"))
             model = METHODS[method](self.final, self.random_state)
             self.fitted[method] = model.fit(self.Xs, self.ys, self.Xt)
         return self.fitted[method]
 
     @cached_property
     def _seconds_of_fit(self) -> str:
-        """About how long a fit of the classifier takes; nothing for few rows, or if none asks."""
+        """About how long a fit of the classifier takes; nothing if that is short, or none asks."""
         if self.progress is _silent or len(self.ys) < _MANY_ROWS:
             return ""
         seconds = seconds_of_fit(self.final, self.Xs, self.ys)
         if self.classifier == "svm" and seconds > _LONG:
             self.progress(f"an SVM on {len(self.ys)} rows takes long; 'boosting' does not")
+        if seconds < 1:
+            return ""
         return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
     def adapt(self, method: str = "auto") -> Adaptation:

@@ -67,6 +67,7 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
 def check(options: argparse.Namespace, console: Console) -> Status:
     """Say which shift it is, and what would help."""
     source, target, _ = _tables(options, console)
+    identifiers(target, options.id, options.label)  # for its errors alone
     pair = _pair(source, target, options, console)
     found = pair.adapt()
     text = f"{found.verdict}\n\n{_candidates(found.verdict)}\n\n{_columns(found.encoder)}"
@@ -77,6 +78,7 @@ def check(options: argparse.Namespace, console: Console) -> Status:
 def compare(options: argparse.Namespace, console: Console) -> Status:
     """Predict by all methods; say where they disagree, and which labels they get right."""
     source, target, labelled = _tables(options, console)
+    identifiers(target, options.id, options.label)  # for its errors alone
     pair = _pair(source, target, options, console)
     from krda.adaptation.labelled import compare_methods
 
@@ -166,9 +168,9 @@ def _pair(
 ) -> Any:
     from krda.adaptation.adapt import Pair
 
-    drop = {name: None for name in [*options.drop, options.id] if name}
+    drop = options.drop if options.id in (None, *options.drop) else [*options.drop, options.id]
     pair = Pair.of(
-        source, target, options.label, classifier=options.classifier, drop=list(drop),
+        source, target, options.label, classifier=options.classifier, drop=drop,
         categories=options.categories, random_state=options.seed, progress=console.progress,
     )  # fmt: skip
     refuse_formulas(map(str, np.unique(pair.ys)), "The source has labels")

@@ -54,15 +54,10 @@ def labels_of(source: pd.DataFrame, label: str) -> NDArray[Any]:
     if len(counts) < 2:
         raise TableError(f"The label {label!r} has one class only: {listed(counts.index)}.")
     if counts.iloc[-1] < LEAST_ROWS:
-        of_numbers = (
-            " A quantity cannot be predicted."
-            if all(map(_is_number, map(str, counts.index)))
-            else ""
-        )
         raise TableError(
             f"The label {label!r} has the class {listed(counts.index[-1:])} in {counts.iloc[-1]} "
             f"rows: at least {LEAST_ROWS} are needed. Take them out, or join it with another "
-            f"class.{of_numbers}"
+            "class. (If the label is a quantity, it cannot be predicted.)"
         )
     return np.asarray(labels)
 

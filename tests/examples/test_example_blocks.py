@@ -43,7 +43,7 @@ def test_dask_transports_a_stack_whose_files_end_anywhere(saved, tmp_path, here)
     path, Xs, expected = saved
     chunks = ((7_000, 7_001, 5_999), 3)
     da.to_npy_stack(tmp_path / "source", da.from_array(Xs, chunks=chunks))
-    options = ["--rows", 4096, "--processes", 1]
+    options = ["--rows", 4096, "--processes", 2]
     here("dask_blocks.py", path, tmp_path / "source", tmp_path / "moved", *options)
     moved = da.from_npy_stack(str(tmp_path / "moved"))
     assert moved.numblocks == (5, 1)

@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 import yaml
 from programs import ROOT, run_python
+from record_factory import make_record
 
 from baselines.reference import SourceOnly
 from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
+from experiments.store.records import RecordStore
 
 PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 
 
-def block(language):
-    """The first block of code of the page in a language."""
-    found = re.search(rf"^ *```{language}\n(.*?)^ *```$", PAGE, re.DOTALL | re.MULTILINE)
-    return textwrap.dedent(found.group(1))
+def block(language, number=0):
+    """A block of code of the page in a language, by default the first."""
+    found = re.findall(rf"^ *```{language}\n(.*?)^ *```$", PAGE, re.DOTALL | re.MULTILINE)
+    return textwrap.dedent(found[number])
 
 
 @pytest.fixture
@@ -25,6 +27,14 @@ def module(tmp_path):
     path = tmp_path / "my_method.py"
     path.write_text(block("python"), encoding="utf-8")
     return path
+
+
+def test_results_of_two_files_are_read_as_a_frame(tmp_path, monkeypatch, capsys):
+    store = RecordStore(tmp_path / "reproduction" / "records")
+    store.write(make_record("csv", "labels", "sa", 0.5, 0.75))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block("python", 1), "page", "exec"), {})
+    assert capsys.readouterr().out.splitlines()[1].split() == ["labels", "sa", "0.625"]
 
 
 def lint(*command):

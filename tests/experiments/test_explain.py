@@ -108,6 +108,11 @@ def test_a_task_that_is_none_is_refused(task, capsys):
     assert "expected DATASET/TASK" in capsys.readouterr().err
 
 
+def test_settings_without_a_value_are_named(capsys):
+    assert explain.main(["csv/labels", "krda", "dataset.data.source=a.csv"]) == 2
+    assert "dataset.data.label, dataset.data.target" in capsys.readouterr().err
+
+
 def test_an_override_that_hydra_refuses_is_named_without_a_traceback(capsys):
     assert explain.main(["moons/40", "krda", "method.n_component=3"]) == 2
     assert "Could not override 'method.n_component'" in capsys.readouterr().err

@@ -46,9 +46,13 @@ def test_fits_are_made_once_and_again_for_other_code(made, tmp_path):
     assert len(calls) == 2 + 1 + 1 + 3 + 3
     assert fits.update([PLAN], tmp_path, str)
     assert len(calls) == 10
+    for damage in (b"", b"damaged", b"# one\nkind,x\nsource,\n", b"# one\nkind,x\n\xff,1\n"):
+        (tmp_path / "moons_40.csv").write_bytes(damage)
+        assert fits.update([PLAN], tmp_path, str)
+    assert calls[10:] == ["moons/40 krda"] * 4
     identity[0] = "two"
     assert fits.update([PLAN], tmp_path, str)
-    assert len(calls) == 20
+    assert len(calls) == 10 + 4 + 10
     assert load(tmp_path / "moons_40.csv")[1] == "two"
 
 

@@ -17,6 +17,7 @@ from programs import ROOT, run_program, run_python
 from record_factory import NO_ACCURACY
 
 from experiments import reproduce
+from experiments.catalogue import config_names
 from experiments.cells.configuration import cell_from_config, compose_config
 from experiments.cells.plan import load_table
 from experiments.commands import rerun_command
@@ -310,3 +311,11 @@ def test_a_command_whose_reader_is_gone_has_its_documented_status(clean_run, clo
     cell = ["-m", "experiments.run", "protocol=smoke", "dataset=moons", "dataset.task=10"]
     where = [f"runtime.results={clean_run}", f"hydra.run.dir={tmp_path}"]
     assert console([*cell, "method=sa", *where], closed).returncode == 141
+
+
+def test_a_method_that_is_no_row_of_the_tables_is_named_with_the_place_for_it(tmp_path, capsys):
+    known = load_table("amazon").methods
+    other = next(name for name in config_names("method") if name not in known)
+    command = ["--table", "amazon", "--method", other, "--results", str(tmp_path)]
+    assert reproduce.main(command) == 2
+    assert "configs/table/amazon.yaml" in capsys.readouterr().out

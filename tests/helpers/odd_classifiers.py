@@ -48,6 +48,10 @@ class Odd(ClassifierMixin, BaseEstimator):
                     time.sleep(0.02)
             case float(seconds) | int(seconds):
                 time.sleep(seconds)
+            case "ok":
+                pass
+            case other:
+                raise AssertionError(f"no such entry of a plan: {other!r}")
         self.classes_ = np.unique(y)
         return self
 

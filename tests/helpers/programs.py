@@ -12,7 +12,8 @@ WITH_HELPERS = os.pathsep.join([str(ROOT / "tests/helpers"), str(ROOT)])
 
 def run_program(*command, **options):
     """Run a command from the root of the repository; give its status, output and errors."""
-    usual = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    usual = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
+             "timeout": 600}  # fmt: skip
     return subprocess.run(list(map(str, command)), **usual | options)
 
 

@@ -112,6 +112,25 @@ def test_column_maps_of_rows_without_atoms_only_standardise():
             np.testing.assert_allclose(columns.log_volume(X), -np.log(X.std(0)).sum())
 
 
+@pytest.mark.parametrize("atoms", [False, True])
+def test_scales_are_those_of_each_domain_or_of_both_which_count_half_each(atoms):
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.normal(size=(100, 3)), 3 * rng.normal(size=(80, 3)) + 2
+    if atoms:
+        Xs[:, 1], Xt[:, 1] = rng.integers(0, 3, 100), rng.integers(1, 4, 80)
+    moments = {}
+    for scaling in ("domain", "pooled"):
+        maps = column_maps(Xs, Xt, scaling, 0)
+        Zs, Zt = (columns.forward(X, 0) for columns, X in zip(maps, (Xs, Xt), strict=True))
+        moments[scaling] = [[(Z**k).mean(axis=0) for Z in (Zs, Zt)] for k in (1, 2)]
+    means, squares = moments["domain"]
+    np.testing.assert_allclose(means, 0, atol=1e-12)
+    np.testing.assert_allclose(squares, 1)
+    means, squares = moments["pooled"]
+    np.testing.assert_allclose(np.sum(means, axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(np.sum(squares, axis=0), 2)
+
+
 def test_log_volume_is_the_slope_of_the_map_where_there_is_one():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((500, 1)) < 0.4, 0.0, rng.lognormal(size=(500, 1)))

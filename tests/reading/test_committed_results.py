@@ -52,15 +52,18 @@ def test_committed_numbers_are_those_of_the_committed_records():
         assert f"**{row.verdict}**" in text or f"(simulated): {row.verdict}**" in text
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_records(name):
+@pytest.mark.parametrize(
+    "path", sorted((RESULTS / "tables").glob("*.tex")), ids=lambda path: path.stem
+)
+def test_every_number_of_a_committed_table_traces_back_to_the_files_of_its_records(path):
     """Read as plain JSON and recomputed with numpy, past all code that made the tables."""
+    name = path.stem
     with (RESULTS / "tables" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert lines
     text = (RESULTS / "tables" / f"{name}.md").read_text(encoding="utf-8")
     tex = (RESULTS / "tables" / f"{name}.tex").read_text(encoding="utf-8")
-    cells = load_table(name).cells
+    cells = load_table(name.removesuffix("-main").removesuffix("-appendix")).cells
     for line in lines:
         directory = RESULTS / "records" / line["dataset"] / line["task"]
         # The learning curve has other records of the same method and task.

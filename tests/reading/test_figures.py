@@ -165,7 +165,7 @@ def test_marginals_are_heat_maps_with_an_empty_line_for_a_missing_task(tmp_path)
     assert after.mask[2].all()
 
 
-def test_stored_numbers_come_back_and_damaged_files_are_named(tmp_path):
+def test_stored_numbers_come_back(tmp_path):
     path = tmp_path / "rows.csv"
     save(rows(), path, "abc", 7)
     found, identity = load(path)

@@ -23,9 +23,11 @@ def save(frame: pd.DataFrame, path: Path, identity: str = "", digits: int = 5) -
 
 
 def load(path: Path) -> tuple[pd.DataFrame, str]:
-    """Read what :func:`save` wrote, and its identity."""
+    """Read what :func:`save` wrote, and its identity; ValueError if it was damaged since."""
     text = path.read_text(encoding="ascii")
     frame = pd.read_csv(io.StringIO(text), comment="#", dtype={"task": str, "identity": str})
+    if frame.empty or frame.isna().any(axis=None):
+        raise ValueError(f"{path} is damaged. Delete it; it is then computed again.")
     return frame, text.partition("\n")[0][2:] if text.startswith("# ") else ""
 
 

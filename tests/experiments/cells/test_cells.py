@@ -1,6 +1,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from experiments.cells import repetitions
 from experiments.cells.cell import Cell
 from experiments.cells.repetitions import lost_outcome, record_of, run_cell
 from experiments.cells.state import cell_state, state_of
+from experiments.status import show_status
 from experiments.store.records import RecordStore, dumps
 from krda.density.training import DivergenceError
 
@@ -73,13 +75,20 @@ def test_any_error_is_a_line_of_the_record_and_stops_nothing(error, status, expe
     assert len(record.accuracies) == 3
 
 
-def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged(tmp_path):
+def test_a_record_whose_seeds_or_checksums_contradict_its_identity_is_damaged_and_named(
+    tmp_path, capsys
+):
     store, cell = RecordStore(tmp_path), make_cell()
     record = run_cell(cell)
     seeds = tuple(replace(o, seed=o.seed + 1) for o in record.outcomes)
     for changes in ({"outcomes": seeds}, {"data_sha256": "ab" * 32}, {"code_fingerprint": "ab"}):
-        store.write(replace(record, **changes))
+        path = store.write(replace(record, **changes))
         assert cell_state(cell, store).state == "damaged"
+        plan = SimpleNamespace(name="plan", cells={(cell.task, cell.method): cell})
+        # Without --check the data are not loaded, and the record's own checksum is trusted.
+        for check in (True,) if "data_sha256" in changes else (False, True):
+            assert show_status([plan], store, check=check) == 1
+            assert f"damaged: {path}" in capsys.readouterr().out
     store.write(record)
     assert cell_state(cell, store).state == "done"
 

@@ -137,7 +137,9 @@ def test_order_and_units_of_columns_and_names_of_classes_do_not_matter(model, ch
             order, atol = order[::-1], 0.05
         elif change == "names":
             names = NAMES  # sorted in another order
-        elif not isinstance(model, LinearOT):  # which moves rows least in the units given
+        elif isinstance(model, LinearOT):
+            pytest.skip("it moves rows as little as possible in the units given")
+        else:
             units = UNITS[:d]
         Xs, Xt = data.Xs[:, order] * units, data.Xt[:, order] * units
         plain = clone(model).fit(*data[:3])

@@ -167,6 +167,9 @@ def test_few_labels_of_the_target_choose_the_method_if_they_are_sure(files, caps
     set_column("labelled.csv", "moon", ["new"] * 80)
     assert run("--target-labels", "labelled.csv", "--force") == 1
     assert "labels that the source has not" in capsys.readouterr().err
+    change("labelled.csv", lambda t: t.assign(moon="upper")[["moon"]])
+    assert run("--target-labels", "labelled.csv", "--force") == 1
+    assert "The labelled target rows: " in capsys.readouterr().err
     assert run("--target-labels", "labelled.csv", "--output", "labelled.csv", "--force") == 1
     assert "is an input" in capsys.readouterr().err
 
@@ -211,6 +214,18 @@ def test_the_label_is_no_column_to_drop_and_the_name_of_rows_may_be(files, capsy
     set_column("target.csv", "name", [str(i) for i in range(80)])
     assert run("--id", "name", "--drop", "name") == 0
     assert "--drop names the label" in refused(capsys, monkeypatch, "--drop", "moon", "--force")
+
+
+@pytest.mark.parametrize("command", ["adapt", "check", "compare"])
+def test_the_name_of_rows_is_no_feature(files, capsys, command):
+    plain = run(command=command)
+    expected = capsys.readouterr().out
+    for name in ("source.csv", "target.csv"):
+        change(name, lambda t: t.assign(number=np.arange(len(t)) * (1.0 if "moon" in t else 9.0)))
+    more = ["--force"] if command == "adapt" else []
+    assert run("--id", "number", *more, command=command) == plain
+    verdict = expected.split("What was done")[0]
+    assert capsys.readouterr().out.startswith(verdict)
 
 
 @pytest.mark.parametrize("name", ["absent", "prediction", "moon", "probability_lower"])

@@ -11,8 +11,8 @@ METHOD ?=
 JOBS ?=
 RESULTS ?=
 # A misspelt variable would run everything.
-ifneq ($(findstring command line,$(origin TABLES) $(origin METHODS)),)
-$(error The variables are TABLE and METHOD, such as TABLE="moons amazon")
+ifneq ($(findstring command line,$(origin TABLES) $(origin METHODS) $(origin RESULT)),)
+$(error The variables are TABLE, METHOD and RESULTS, such as TABLE="moons amazon")
 endif
 # A sample of the benchmark in under a minute: make bench QUICK=1
 QUICK ?=

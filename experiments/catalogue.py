@@ -52,5 +52,8 @@ def read_config(group: str, name: str) -> dict[str, Any]:
     """Read ``configs/GROUP/NAME.yaml``, its lists as tuples; ValueError if there is none."""
     check_name(group, name)
     text = (CONFIG_DIRECTORY / group / f"{name}.yaml").read_text(encoding="utf-8")
-    content: dict[str, Any] = yaml.safe_load(text)
+    try:
+        content: dict[str, Any] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"configs/{group}/{name}.yaml: {error}") from None
     return {key: tuple(v) if isinstance(v, list) else v for key, v in content.items()}

@@ -101,7 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(absence)
         if options.render:
             return 1
-    tables = [load_table(name, overrides) for name in names]
+    try:
+        tables = [load_table(name, overrides) for name in names]
+    except ValueError as error:
+        print(error)
+        return 2
     plans: list[TablePlan | CurvePlan] = [*tables, *curves_of(tables)]
     rows = {method for plan in plans for method in plan.methods}
     if strange := [name for name in options.method or () if name not in rows]:

@@ -136,6 +136,10 @@ _hydra = hydra.main(version_base="1.3", config_path=str(CONFIG_DIRECTORY), confi
 main = _hydra(job)
 
 
+# What an override without a point may begin with.
+_TOP = ("hydra", *(path.name for path in CONFIG_DIRECTORY.iterdir() if path.is_dir()))
+
+
 def check_overrides(arguments: Sequence[str]) -> None:
     """ValueError for a data set, method or setting that is not there, with the one that is meant.
 
@@ -147,7 +151,16 @@ def check_overrides(arguments: Sequence[str]) -> None:
             check_name(group, name)
         groups.append(f"{group}={names.partition(',')[0]}")
     keys = re.findall(r"(?m)^((?:dataset|method|protocol|runtime)(?:\.\w+)+)=", text)
-    known = _settings(OmegaConf.to_container(compose_config(groups))) if keys else []
+    # Hydra's hint for a key without its group leads to a setting that nothing reads.
+    bare = [key for key in re.findall(r"(?m)^\+?(\w+)=", text) if key not in _TOP]
+    known = _settings(OmegaConf.to_container(compose_config(groups))) if keys or bare else []
+    for key in bare:
+        meant = next((name for name in known if name.endswith(f".{key}")), None)
+        raise ValueError(
+            f"There is no setting {key!r}; did you mean {meant!r}?"
+            if meant
+            else unknown("setting", key, known)
+        )
     for key in keys:
         pairs = [pair for name in known for pair in ((key, name), (name, key))]
         if not any(f"{longer}.".startswith(f"{shorter}.") for longer, shorter in pairs):

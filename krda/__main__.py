@@ -1,8 +1,8 @@
 """Adapt a classifier to a table without labels: the command ``krda``.
 
 Exit status: 0; 1 if the files or the fit make it impossible; 2 for a wrong command line; 3 if all
-was done but a part of the printed output was lost; 4 if all was done and the verdict is to use none
-of the predictions; 130 if it was interrupted. No numerical library is loaded before the arguments
+was done but a part of the printed output was lost; 4 if all was done and the verdict is not to use
+the predictions; 130 if it was interrupted. No numerical library is loaded before the arguments
 are read.
 """
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE
+from experiments.catalogue import CONFIG_DIRECTORY, DESCRIPTIVE, config_names
 from experiments.cells.cell import Cell
 from experiments.settings import canonical, check_protocol, check_seconds
 
@@ -76,6 +76,11 @@ def cell_from_config(config: DictConfig) -> Cell:
 
     resolved: Any = OmegaConf.to_container(config, resolve=True)
     dataset, method, protocol = (dict(resolved[key]) for key in ("dataset", "method", "protocol"))
+    if method.get("name") not in config_names("method"):
+        raise ValueError(
+            "A method's config must have the `name` of its file in configs/method, got "
+            f"{method.get('name')!r}."
+        )
     quick = method.pop("quick", {})
     if protocol.pop("quick"):
         method.update(quick)

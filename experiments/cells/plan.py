@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from experiments.catalogue import config_names, read_config
+from experiments.catalogue import check_name, config_names, read_config
 from experiments.cells.cell import Cell
 from experiments.cells.configuration import cells_of
 
@@ -52,8 +52,14 @@ class TablePlan:
 
 
 def load_table(name: str, overrides: Sequence[str] = ()) -> TablePlan:
-    """Read ``configs/table/NAME.yaml``; ValueError if there is none."""
-    plan = TablePlan(name=name, overrides=tuple(overrides), **read_config("table", name))
+    """Read ``configs/table/NAME.yaml``; ValueError if there is none or it is wrong."""
+    content = read_config("table", name)
+    try:
+        plan = TablePlan(name=name, overrides=tuple(overrides), **content)
+        for method in plan.methods:
+            check_name("method", method)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"configs/table/{name}.yaml: {error}") from None
     return replace(plan, tasks=plan.tasks[:N_TRIED]) if TRIAL in overrides else plan
 
 

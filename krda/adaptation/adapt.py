@@ -14,7 +14,7 @@ from scipy.stats import mannwhitneyu
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from krda.adaptation.classifiers import CLASSIFIERS, make_classifier, seconds_of_fit
-from krda.adaptation.verdict import Found, Verdict, judge
+from krda.adaptation.verdict import Found, Verdict, advice_for, judge
 from krda.alignment.auto import SHIFTS, AutoAdaptation
 from krda.alignment.estimators import (
     AffineAlignment,
@@ -87,6 +87,11 @@ class Adaptation:
     method: str
     classifier: str
     verdict: Verdict
+
+    @property
+    def advised(self) -> bool:
+        """Whether the verdict is to use the predictions of this method."""
+        return self.verdict.advice == advice_for(self.verdict.numbers["shift"], self.method)
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Predict rows that have the columns of the target.
@@ -266,16 +271,21 @@ class Pair:
         auto = self.fit("auto")
         model = auto if method == "auto" else self.fit(method)
         self.progress("checking the classifier on the source")
-        verdict = judge(self._found(auto))
+        verdict = judge(self._found(auto, model))
         if method != "auto":
+            own = advice_for(verdict.numbers["shift"], method) == verdict.advice
             verdict = verdict.with_evidence(
-                f"You chose the method {method}; the verdict is about the one that would be "
-                "chosen otherwise."
+                f"The predictions are by the method {method}, which you chose"
+                + (
+                    "; the verdict is about the one that would be chosen otherwise."
+                    if own
+                    else ", and not those that the verdict advises."
+                )
             )
         return Adaptation(self.encoder, model, method, self.classifier, verdict)
 
-    def _found(self, auto: AutoAdaptation) -> Found:
-        """Gather what a verdict is made from."""
+    def _found(self, auto: AutoAdaptation, model: Any) -> Found:
+        """Gather what a verdict is made from; the predictions are those of ``model``."""
         own = np.searchsorted(auto.classes_, self.ys)
         order = np.random.default_rng(self.random_state).permutation(len(own))
         parts = np.array_split(order, min(_CHECKED_PARTS, 1 + len(own) // MAX_ROWS))
@@ -284,7 +294,7 @@ class Pair:
         plain = make_classifier(self.classifier, self.encoder.groups_, y, self.random_state)
         folds = StratifiedKFold(3, shuffle=True, random_state=self.random_state)
         said = cross_val_predict(plain, self.Xs[rows], y, cv=folds, method="predict_proba")
-        predicted = auto.predict(self.Xt)
+        predicted = model.predict(self.Xt)
         return Found(
             choice=auto.alignment_.choice,
             meaning=SHIFTS[auto.shift_],

@@ -73,6 +73,11 @@ def adapt_by_labels(pair: Pair, labelled: pd.DataFrame, label: str) -> Adaptatio
     advice: Advice | None = None
     if table.loc[method, "low"] > majority:
         advice = advice_for(found.verdict.numbers["shift"], method)
+    else:
+        sentence += (
+            f" That is not surely more than the most frequent class has, {majority:.0%}: more rows "
+            "are needed to confirm it."
+        )
     why = "Labelled target rows confirm it."
     return replace(found, verdict=found.verdict.with_evidence(sentence, advice, why))
 

@@ -18,7 +18,7 @@ from krda.tables.read import read_table
 
 Status = int
 
-#: Exit status if the verdict is to use none of the predictions.
+#: Exit status if the verdict is not to use the predictions.
 UNUSABLE = 4
 
 
@@ -61,7 +61,7 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
         lines.append(f"Report: {options.report}")
     written = {"method": found.method, "predictions": str(options.output)}
     console.result("\n".join(lines), _as_json(found) | written)
-    return UNUSABLE if verdict.advice == "none" else 0
+    return 0 if found.advised else UNUSABLE
 
 
 def check(options: argparse.Namespace, console: Console) -> Status:
@@ -72,7 +72,7 @@ def check(options: argparse.Namespace, console: Console) -> Status:
     found = pair.adapt()
     text = f"{found.verdict}\n\n{_candidates(found.verdict)}\n\n{_columns(found.encoder)}"
     console.result(text, _as_json(found))
-    return UNUSABLE if found.verdict.advice == "none" else 0
+    return 0 if found.advised else UNUSABLE
 
 
 def compare(options: argparse.Namespace, console: Console) -> Status:
@@ -107,6 +107,8 @@ def predict(options: argparse.Namespace, console: Console) -> Status:
     new = _read(options.new, options, console)
     names = identifiers(new, options.id, None)
     found = load(options.model)
+    if not found.advised:
+        console.note(f"The verdict was not to use this model. {found.verdict.line}")
     try:
         predicted = found.predict(new if names is None else new.drop(columns=options.id))
     except TableError as error:
@@ -197,7 +199,7 @@ def _candidates(verdict: Any) -> str:
         found.deviations.tolist(), found.name.rename(None), ["all columns", "between the classes"]
     )
     table = table.fillna(np.inf).clip(lower=0)  # noise that is zero; less than nothing left
-    table["used"] = np.where(found.chosen, "yes", "")
+    table["used?"] = np.where(found.chosen, "yes", "")
     return (
         "What each candidate leaves of the shift, in deviations of the noise. Up to "
         f"{DEVIATIONS:g} may be chance, or up to {SHARES_DEVIATIONS:g} with other class shares. "

@@ -218,9 +218,18 @@ def _measured(column: _Column, reading: Reading) -> _Done:
         len(x) > 1 and not (x % 1).any() and len(np.unique(x)) == len(x) for x in column.known
     ):
         note = "Each row has another whole number: if it is an identifier, drop the column."
+    if reading.kind == "date" and not _overlap(*column.known):
+        note = (
+            "The dates of source and target do not overlap: if the column only tells the tables "
+            "apart, drop it."
+        )
     full = not any(column.missing)
     use = Use(column.name, reading, column.sentinels, binary, column.flagged, full)
     return _Done(kind, f"{sentence}.", note, use)
+
+
+def _overlap(a: FloatArray, b: FloatArray) -> bool:
+    return bool(len(a) and len(b) and a.min() <= b.max() and b.min() <= a.max())
 
 
 def _category(column: _Column) -> _Done:

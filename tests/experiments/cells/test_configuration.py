@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,7 @@ from cell_factory import SMOKE
 from hydra.utils import instantiate
 
 from baselines.reference import TargetOnly
+from experiments import catalogue
 from experiments.catalogue import about, config_names
 from experiments.cells.configuration import cell_from_config, cells_of, compose_config
 from experiments.cells.plan import load_table
@@ -148,3 +150,23 @@ def test_the_hidden_size_follows_the_data_set_as_in_the_paper():
 def test_what_is_run_goes_by_default_to_where_status_and_explain_look():
     assert Path(compose_config(()).runtime.results) == DEFAULT_RESULTS
     assert DEFAULT_RESULTS != COMMITTED_RESULTS
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("  - standardize\n", "  - standardise\n", "did you mean 'standardize'"),
+        ("test_rows: 1000\n", "", "test_rows"),
+        ("dataset: moons\n", "dataset: [moons\n", "line"),
+    ],
+)
+def test_a_wrong_config_of_a_table_is_named(right, wrong, said, tmp_path, monkeypatch):
+    configs = tmp_path / "configs"
+    shutil.copytree(catalogue.CONFIG_DIRECTORY, configs)
+    path = configs / "table" / "moons.yaml"
+    assert right in path.read_text()
+    path.write_text(path.read_text().replace(right, wrong))
+    monkeypatch.setattr(catalogue, "CONFIG_DIRECTORY", configs)
+    with pytest.raises(ValueError, match=r"^configs/table/moons.yaml: ") as caught:
+        load_table("moons")
+    assert said in str(caught.value)

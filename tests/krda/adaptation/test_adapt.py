@@ -166,3 +166,29 @@ def test_progress_says_how_long_a_fit_to_many_rows_takes(n, seconds, said, monke
 def test_the_time_of_a_fit_is_measured():
     source, ys, _, _ = tables(3500)
     assert 0 < seconds_of_fit(LogisticRegression(), source.to_numpy(), ys) < 60
+
+
+def test_a_method_that_was_chosen_by_hand_is_judged_by_its_own_predictions():
+    source, ys, target, _ = tables()
+    pair = Pair.of(source.assign(y=ys), target, "y", classifier="logistic")
+    found = {method: pair.adapt(method) for method in ("auto", "standardize", "plain")}
+    assert {method: one.advised for method, one in found.items()} == {
+        "auto": True, "standardize": True, "plain": False,
+    }  # fmt: skip
+    for one in found.values():
+        shares = one.predict(target)["prediction"].value_counts(normalize=True)
+        said = one.verdict.numbers["class_shares"]["predicted"]
+        assert said == pytest.approx(
+            {str(label): share for label, share in shares.items()}, abs=1e-4
+        )
+    assert "plain" in found["plain"].verdict.evidence[0]
+
+
+def test_dates_that_do_not_overlap_are_noted():
+    source, ys, target, _ = tables()
+    days = pd.to_timedelta(np.arange(len(source)), "D")
+    source, target = source.assign(on=pd.Timestamp("2023-01-01") + days), target.assign(on="")
+    for start, noted in (("2023-03-01", False), ("2024-01-01", True)):
+        both = source.assign(y=ys), target.assign(on=pd.Timestamp(start) + days)
+        (report,) = (c for c in Pair.of(*both, "y").encoder.columns_ if c.name == "on")
+        assert ("do not overlap" in report.note) == noted

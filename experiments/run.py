@@ -110,7 +110,7 @@ def _measure(cell: Cell, runtime: DictConfig, note: JobNote) -> float | None:
     print(f"{describe(record)}{settings}")
     path = os.path.relpath(engine.store.path_of(record), cwd)
     print(f"  {'written to' if ran else 'read from'} {path}")
-    for error in record.errors:
+    for error in record.errors[is_single() :]:  # the first is said at the end
         print(f"  {error}", file=sys.stderr)
     if record.errors:
         note.state, note.error = "failed", record.errors[0]

@@ -97,8 +97,11 @@ class Record:
 
     @property
     def errors(self) -> list[str]:
-        """A line on each repetition that is not done."""
-        return [f"repetition {o.repetition} {o.status}: {o.error}" for o in self.unfinished]
+        """A line on the repetitions that are not done, one for all that ended alike."""
+        alike: dict[str, list[str]] = {}
+        for o in self.unfinished:
+            alike.setdefault(f"{o.status}: {o.error}", []).append(str(o.repetition))
+        return [f"repetition {', '.join(own)} {end}" for end, own in alike.items()]
 
     @property
     def unfinished(self) -> tuple[Outcome, ...]:

@@ -64,9 +64,7 @@ def of_a_command():
 
 
 @needs_avx2
-def test_a_command_and_its_workers_have_the_pinned_kernels_in_any_environment(
-    of_a_command,
-):
+def test_a_command_and_its_workers_have_the_pinned_kernels_in_any_environment(of_a_command):
     for kernels in of_a_command[0]:
         assert_pinned(kernels)
 

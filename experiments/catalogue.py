@@ -23,7 +23,7 @@ def about(method: str) -> dict[str, str]:
     A method without a label is called by its name.
     """
     content = read_config("method", method) if method in config_names("method") else {}
-    return dict.fromkeys(DESCRIPTIVE, "") | {"label": method} | content
+    return {key: content.get(key, method if key == "label" else "") for key in DESCRIPTIVE}
 
 
 def method_label(method: str) -> str:
@@ -44,7 +44,8 @@ def check_name(group: str, name: str) -> None:
 
 def unknown(what: str, name: str, known: Sequence[str]) -> str:
     """A sentence on a name that is not known, with the one that may be meant."""
-    near = difflib.get_close_matches(name, known, 1)
+    inner = [one for one in known if one.endswith(f".{name}")]
+    near = inner or difflib.get_close_matches(name, known, 1)
     return f"There is no {what} {name!r}" + (f"; did you mean {near[0]!r}?" if near else ".")
 
 

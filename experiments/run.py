@@ -110,7 +110,7 @@ def _measure(cell: Cell, runtime: DictConfig, note: JobNote) -> float | None:
     print(f"{describe(record)}{settings}")
     path = os.path.relpath(engine.store.path_of(record), cwd)
     print(f"  {'written to' if ran else 'read from'} {path}")
-    for error in record.errors[is_single() :]:  # the first is said at the end
+    for error in record.errors[1:] if is_single() else record.errors:  # the first ends the output
         print(f"  {error}", file=sys.stderr)
     if record.errors:
         note.state, note.error = "failed", record.errors[0]
@@ -154,14 +154,7 @@ def check_overrides(arguments: Sequence[str]) -> None:
     # Hydra's hint for a key without its group leads to a setting that nothing reads.
     bare = [key for key in re.findall(r"(?m)^\+?(\w+)=", text) if key not in _TOP]
     known = _settings(OmegaConf.to_container(compose_config(groups))) if keys or bare else []
-    for key in bare:
-        meant = next((name for name in known if name.endswith(f".{key}")), None)
-        raise ValueError(
-            f"There is no setting {key!r}; did you mean {meant!r}?"
-            if meant
-            else unknown("setting", key, known)
-        )
-    for key in keys:
+    for key in (*bare, *keys):
         pairs = [pair for name in known for pair in ((key, name), (name, key))]
         if not any(f"{longer}.".startswith(f"{shorter}.") for longer, shorter in pairs):
             raise ValueError(unknown("setting", key, known))

@@ -52,15 +52,11 @@ def sentence(tables: Sequence[Table]) -> str:
     led = [leaders(table) for table in tables if table.published]
     if not any(first for first, _ in led):
         return "The cells of KRDA are not complete: there is no verdict yet."
-    own = judged(tables).query("method == @KRDA")
     counts = []
-    for table in tables:
-        verdicts = own.verdict[own.dataset == table.plan.dataset]
-        if len(verdicts):
-            n = (verdicts == Verdict.REPRODUCED).sum()
-            alike = table.worth.telling.get(KRDA) == "not telling"
-            others = " (which other methods reach, too)" if alike else ""
-            counts.append(f"{n} of {len(verdicts)} on {short(table)}{others}")
+    for table, n, judged_cells in _of_krda(tables):
+        alike = table.worth.telling.get(KRDA) == "not telling"
+        others = " (which other methods reach, too)" if alike else ""
+        counts.append(f"{n} of {judged_cells} on {short(table)}{others}")
     among_paper, among_all = (sum(pair[i] == KRDA for pair in led) for i in range(2))
     reproduced = ", ".join(counts) or "none to judge"
     return (
@@ -76,14 +72,15 @@ def cards(tables: Sequence[Table]) -> list[Card]:
     return [_reproduced(tables), _best(tables), _trusted(tables)] if tables else []
 
 
+def _of_krda(tables: Sequence[Table]) -> list[tuple[Table, int, int]]:
+    """How many cells of KRDA are reproduced, and judged, in each table that has any."""
+    found = [(table, judged([table]).query("method == @KRDA").verdict) for table in tables]
+    return [(table, (of == Verdict.REPRODUCED).sum(), len(of)) for table, of in found if len(of)]
+
+
 def _reproduced(tables: Sequence[Table]) -> Card:
-    cells = judged(tables)
-    own = cells[cells.method == KRDA]
-    because = [
-        f"{short(table)}: {(of == Verdict.REPRODUCED).sum()} of {len(of)} cells of KRDA"
-        for table in tables
-        if len(of := own.verdict[own.dataset == table.plan.dataset])
-    ]
+    cells, own = judged(tables), _of_krda(tables)
+    because = [f"{short(table)}: {n} of {of} cells of KRDA" for table, n, of in own]
     counts = ", ".join(f"{n} {verdict}" for verdict, n in cells.verdict.value_counts().items())
     because += [f"All methods of the paper: {counts}"] if counts else []
     because += [
@@ -91,7 +88,7 @@ def _reproduced(tables: Sequence[Table]) -> Card:
         for table in tables
         if table.plan.dataset in STAND_INS
     ]
-    good = len(own) > 0 and (own.verdict == Verdict.REPRODUCED).all()
+    good = own and all(n == of for _, n, of in own)
     return ("Reproduced?", "Yes, for KRDA" if good else "In part", because)
 
 

@@ -89,7 +89,7 @@ def sections(table: Table) -> Iterator[tuple[str, pd.DataFrame | list[str]]]:
             yield "" if part else "Balanced accuracy", grid
     if len(table.placebo):
         yield (
-            "Placebo: published cells that their own row, and other rows, reproduce",
+            "Placebo: cells of each published column that its own row and other rows reproduce",
             _placebo(table),
         )
         telling = (

@@ -116,7 +116,7 @@ def dumps(record: Record) -> str:
 
 
 def loads(text: bytes) -> Record:
-    """Read a record from the bytes of its file; ValueError if :func:`dumps` did not write them."""
+    """Read a record from the bytes of its file; an error if :func:`dumps` did not write them."""
     content = json.loads(text.decode("ascii"))
     # The checksum is a line of its own. Without it the bytes are what it was computed from, so that
     # they are also known to be in canonical form.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -272,17 +272,14 @@ class Pair:
         model = auto if method == "auto" else self.fit(method)
         self.progress("checking the classifier on the source")
         verdict = judge(self._found(auto, model))
-        if method != "auto":
-            own = advice_for(verdict.numbers["shift"], method) == verdict.advice
-            verdict = verdict.with_evidence(
-                f"The predictions are by the method {method}, which you chose"
-                + (
-                    "; the verdict is about the one that would be chosen otherwise."
-                    if own
-                    else ", and not those that the verdict advises."
-                )
-            )
-        return Adaptation(self.encoder, model, method, self.classifier, verdict)
+        found = Adaptation(self.encoder, model, method, self.classifier, verdict)
+        if method == "auto":
+            return found
+        about = ", and not those that the verdict advises."
+        if found.advised:
+            about = "; the verdict is about the one that would be chosen otherwise."
+        sentence = f"The predictions are by the method {method}, which you chose{about}"
+        return replace(found, verdict=verdict.with_evidence(sentence))
 
     def _found(self, auto: AutoAdaptation, model: Any) -> Found:
         """Gather what a verdict is made from; the predictions are those of ``model``."""

@@ -75,8 +75,8 @@ def adapt_by_labels(pair: Pair, labelled: pd.DataFrame, label: str) -> Adaptatio
         advice = advice_for(found.verdict.numbers["shift"], method)
     else:
         sentence += (
-            f" That is not surely more than the most frequent class has, {majority:.0%}: more rows "
-            "are needed to confirm it."
+            f" The most frequent class has {majority:.0%} of them: more rows are needed to confirm "
+            "that the classifier beats it."
         )
     why = "Labelled target rows confirm it."
     return replace(found, verdict=found.verdict.with_evidence(sentence, advice, why))

@@ -32,8 +32,7 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
     if options.report:
         import jinja2  # noqa: F401
     source, target, labelled = _tables(options, console)
-    names = identifiers(target, options.id, options.label)
-    pair = _pair(source, target, options, console)
+    pair, names = _pair(source, target, options, console)
     from krda.adaptation.labelled import adapt_by_labels
 
     if labelled is not None or options.method == "krda":
@@ -67,8 +66,7 @@ def adapt(options: argparse.Namespace, console: Console) -> Status:
 def check(options: argparse.Namespace, console: Console) -> Status:
     """Say which shift it is, and what would help."""
     source, target, _ = _tables(options, console)
-    identifiers(target, options.id, options.label)  # for its errors alone
-    pair = _pair(source, target, options, console)
+    pair, _ = _pair(source, target, options, console)
     found = pair.adapt()
     text = f"{found.verdict}\n\n{_candidates(found.verdict)}\n\n{_columns(found.encoder)}"
     console.result(text, _as_json(found))
@@ -78,8 +76,7 @@ def check(options: argparse.Namespace, console: Console) -> Status:
 def compare(options: argparse.Namespace, console: Console) -> Status:
     """Predict by all methods; say where they disagree, and which labels they get right."""
     source, target, labelled = _tables(options, console)
-    identifiers(target, options.id, options.label)  # for its errors alone
-    pair = _pair(source, target, options, console)
+    pair, _ = _pair(source, target, options, console)
     from krda.adaptation.labelled import compare_methods
 
     _one_torch_thread()
@@ -167,16 +164,18 @@ def _read(path: Path, options: argparse.Namespace, console: Console) -> pd.DataF
 
 def _pair(
     source: pd.DataFrame, target: pd.DataFrame, options: argparse.Namespace, console: Console
-) -> Any:
+) -> tuple[Any, pd.Series | None]:
+    """Check and encode the tables; give them, and the target's column that names its rows."""
     from krda.adaptation.adapt import Pair
 
+    names = identifiers(target, options.id, options.label)
     drop = options.drop if options.id in (None, *options.drop) else [*options.drop, options.id]
     pair = Pair.of(
         source, target, options.label, classifier=options.classifier, drop=drop,
         categories=options.categories, random_state=options.seed, progress=console.progress,
     )  # fmt: skip
     refuse_formulas(map(str, np.unique(pair.ys)), "The source has labels")
-    return pair
+    return pair, names
 
 
 def _as_json(found: Any) -> dict[str, Any]:
